@@ -1,0 +1,258 @@
+"""The nouns of the protocol: frozen, keyword-only records that are true from birth.
+
+Ids read like paths: state `molecular/NR-AR/0.25/1` (study, task, budget, seed) and unit
+`molecular/NR-AR/0.25/1/M/2` (state, context, call) or `molecular/NR-AR/0.25/1/card`.
+Unknown is None, never "", -1 or 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Literal
+
+JsonScalar = str | int | float | bool | None
+
+
+class MalformedForecast(ValueError):
+    """A reply whose numbers cannot be a forecast; it becomes the frozen fallback."""
+
+
+class Context(StrEnum):
+    """What accompanies the description: nothing, the matched or the donor explanation."""
+
+    DESCRIPTION = "D"
+    MATCHED = "M"
+    DONOR = "S"
+
+
+class UnitKind(StrEnum):
+    """The three sorts of planned call."""
+
+    ELICIT = "elicit"
+    EXTRACT = "extract"
+    FORECAST = "forecast"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervention:
+    """The planned change `a`: its closed-list name and its public wording."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The public situation `x` before the action, and the intervention planned on it.
+
+    Holds nothing that was computed from a held-out label: `description` and `facts` are all that
+    an agent or a forecaster will ever see of the state.
+    """
+
+    id: str
+    study: str
+    task: str  # the endpoint: the outermost cluster of every bootstrap
+    budget: float  # fraction of the training labels, in (0, 1]
+    seed: int
+    description: str
+    facts: Mapping[str, JsonScalar]
+    intervention: Intervention
+
+    @property
+    def cell(self) -> str:
+        """Task and budget: what the states of different seeds share."""
+        return f"{self.task}/{self.budget:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The executed result `y` of one state's intervention, in ROC AUC for the molecular study.
+
+    `value` is None exactly when `reason` says why it is undefined; such a state keeps its row.
+    """
+
+    state_id: str
+    value: float | None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.reason is None):
+            raise ValueError(f"outcome of {self.state_id}: give either a value or a reason")
+        if self.value is not None and not math.isfinite(self.value):
+            raise ValueError(f"outcome of {self.state_id} is {self.value}; say why it is undefined")
+
+
+SlotName = Literal[
+    "direction", "target", "intermediate", "regime", "falsifier", "counterfactual"
+]
+SLOT_NAMES: tuple[SlotName, ...] = (
+    "direction", "target", "intermediate", "regime", "falsifier", "counterfactual",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One filled slot: what it says and the words of the source text that say it."""
+
+    text: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """An explanation in six slots; None is an empty slot, six empty slots are a scaffold."""
+
+    direction: Slot | None = None
+    target: Slot | None = None
+    intermediate: Slot | None = None
+    regime: Slot | None = None
+    falsifier: Slot | None = None
+    counterfactual: Slot | None = None
+
+    def filled(self) -> Iterator[tuple[SlotName, Slot]]:
+        """The filled slots, in the card's order."""
+        for name in SLOT_NAMES:
+            slot: Slot | None = getattr(self, name)
+            if slot is not None:
+                yield name, slot
+
+    @property
+    def is_complete(self) -> bool:
+        """All six slots are filled."""
+        return all(getattr(self, f.name) is not None for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What an agent wrote about one state (`text`) and the card read from it."""
+
+    state_id: str
+    agent: str
+    text: str
+    card: Card
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """Everything that is sent for one call, sampling settings included."""
+
+    system: str
+    user: str
+    grammar: str | None  # GBNF; None where the provider takes none
+    max_tokens: int
+    temperature: float
+    top_p: float
+    seed: int  # 31 bits, derived from the unit's id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The first content that came back for a unit, for good."""
+
+    text: str
+    finish_reason: str | None  # "stop", "length", ...; None if the provider did not say
+    model_requested: str
+    model_resolved: str | None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One planned call. `prompt_digest` fixes what will be asked before it is asked."""
+
+    id: str
+    kind: UnitKind
+    state_id: str
+    context: Context | None  # None for elicit units
+    call: int | None  # 1 or 2; None for elicit units
+    explanation_of: str | None  # the state whose explanation is shown, or None
+    prompt_digest: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """A point and a central 80 % interval, in the outcome's own unit."""
+
+    unit_id: str
+    point: float
+    lower: float
+    upper: float
+    is_fallback: bool = False  # kept in the denominator: the analysis is intention-to-treat
+    reason: str | None = None  # why the reply could not be read; None unless is_fallback
+
+    def __post_init__(self) -> None:
+        numbers = (self.point, self.lower, self.upper)
+        if not all(map(math.isfinite, numbers)):
+            raise MalformedForecast(f"unit {self.unit_id}: {numbers} holds a non-finite number")
+        if self.lower > self.upper:
+            raise MalformedForecast(f"unit {self.unit_id}: reversed, {self.lower} > {self.upper}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A unit's raw reply and the forecast read from it: one line of forecasts.jsonl."""
+
+    unit_id: str
+    prompt_digest: str
+    reply: Reply
+    forecast: Forecast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BurnIn:
+    """What playbook, fallback and priors may know: outcomes of endpoints the study never uses.
+
+    Outcome unit throughout (ROC AUC change); `by_intervention` maps an intervention's name to
+    the mean, 10 % and 90 % quantile and count of its burn-in outcomes.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    n_outcomes: int
+    n_undefined: int
+    mean: float
+    mean_absolute: float
+    q10: float
+    q90: float
+    by_intervention: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptText:
+    """What the calls of one state and context share: the prompt without its seed.
+
+    `key` is the state's id and the context (`molecular/NR-AR/0.25/1/M`), or `.../card`.
+    """
+
+    key: str
+    system: str
+    user: str
+    grammar: str | None
+    max_tokens: int
+    temperature: float
+    top_p: float
+
+    def prompt(self, seed: int) -> Prompt:
+        """The prompt of one call."""
+        return Prompt(
+            system=self.system, user=self.user, grammar=self.grammar, max_tokens=self.max_tokens,
+            temperature=self.temperature, top_p=self.top_p, seed=seed,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one call took. Kept apart from the reply, so that equal replies give equal files."""
+
+    unit_id: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cached_tokens: int | None
+    latency_s: float | None

@@ -1,0 +1,44 @@
+"""The Hydra application behind `predictive-credit run`: one folder a job, `-m` for a sweep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from predictive_credit import compose, config, tables
+from predictive_credit.errors import PredictiveCreditError
+from predictive_credit.stages import pipeline
+from predictive_credit.stages.paths import Project
+
+
+def run(words: Sequence[str]) -> int:
+    """Run Hydra on `words`; 1 if any job failed, each having said why in one sentence."""
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import DictConfig, OmegaConf
+
+    try:
+        conf = compose.conf_dir(Path())
+    except PredictiveCreditError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    failed: list[str] = []
+
+    def job(composed: DictConfig) -> None:
+        folder = Path(HydraConfig.get().runtime.output_dir)
+        asked = " ".join(HydraConfig.get().overrides.task) or "the defaults"
+        try:
+            values = OmegaConf.to_container(composed, resolve=True)
+            compose.assert_mapping(values)
+            params = config.parse(values, origin=asked)
+            tables.write_bytes(folder / "params.yaml", compose.text(dict(values)).encode())  # type: ignore[arg-type]
+            pipeline.run_all(Project(folder), params)
+            print(f"{asked}: {folder}")
+        except PredictiveCreditError as error:
+            print(f"error: {asked}: {error}", file=sys.stderr)
+            failed.append(asked)
+
+    sys.argv = ["predictive-credit run", *words]
+    hydra.main(config_path=str(conf), config_name="config", version_base="1.3")(job)()
+    return 1 if failed else 0

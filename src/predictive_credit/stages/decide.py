@@ -1,0 +1,71 @@
+"""Stage `decide`: contrasts, the five checks and the frozen rule, gate by gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from predictive_credit import canonical, config, tables
+from predictive_credit.ledger import Phase
+from predictive_credit.stages import evidence, shell
+from predictive_credit.stages.evidence import Evidence
+from predictive_credit.stages.paths import METRICS, Project, StudyPaths
+from predictive_credit.stages.verify import integrity
+from predictive_credit.studies.evaluation import evaluate
+
+
+def run(project: Project, params: config.Params, name: str) -> str:
+    """Write the metrics, the plots' tables and the finished ledger."""
+    paths = project.study(name)
+    events = shell.read_ledger(paths.ledger("opened"))
+    found = evidence.workspace(project, name)
+    opened = Evidence(found.where, {**found.files, "ledger.jsonl": tables.encode_lines(events)})
+    metrics = evaluate(
+        opened.scored(), seed=params.seed, inference=params.inference, scale=params.scale,
+        integrity=integrity(opened),
+    )  # fmt: skip
+    for metric in METRICS:
+        tables.write_json(paths.metric(metric), metrics[metric])
+    write_plots(paths, metrics["contrasts"])
+    digests: dict[str, object] = {
+        f"metrics/{metric}.json": canonical.digest_file(paths.metric(metric)) for metric in METRICS
+    }
+    digests["pool.json"] = canonical.digest_file(project.pool_metrics(params.studies[name].pool))
+    decided = shell.record(project, name, params.scale, events, Phase.DECIDED, digests)
+    shell.write_ledger(paths.decided, decided)
+    gates = metrics["decision"]["gates"].values()
+    return f"{name}: {metrics['decision']['status']} ({sum(g['held'] for g in gates)} of {len(gates)} gates held)"
+
+
+def write_plots(paths: StudyPaths, contrasts: dict[str, Any]) -> None:
+    """The tables behind `dvc plots show`."""
+    losses = ("interval_score", "point_error", "drift")
+    tables.write_csv(
+        paths.plot("contrasts"),
+        ("contrast", "mean", "lower", "upper"),
+        [
+            (f"{loss} {pair}", c["mean"], c["lower"], c["upper"])
+            for loss in losses
+            for pair, c in contrasts[loss].items()
+        ],
+    )
+    rows = pd.read_parquet(paths.losses).dropna(subset=["outcome"])
+    grouped = rows.groupby(["state_id", "context"], sort=True)
+    points = grouped["point"].agg(lambda p: float(p.max() - p.min()))
+    errors = grouped["point_error"].mean()
+    tables.write_csv(
+        paths.plot("drift_accuracy"),
+        ("state_id", "context", "drift", "point_error"),
+        [(state, context, drift, float(errors[state, context])) for (state, context), drift in points.items()],
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of the stage."""
+    shell.main(run, "study", __doc__, argv)
+
+
+if __name__ == "__main__":
+    main()

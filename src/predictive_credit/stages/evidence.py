@@ -1,0 +1,149 @@
+"""The files a study's result rests on, from a workspace or from a bundle, under the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from predictive_credit import canonical, tables
+from predictive_credit.errors import BadSource, Tampered
+from predictive_credit.ledger import Event
+from predictive_credit.records import (
+    Answer, BurnIn, Context, Explanation, Outcome, PromptText, State, Unit, Usage,
+)  # fmt: skip
+from predictive_credit.stages.freeze import FROZEN
+from predictive_credit.stages.paths import METRICS, Project
+from predictive_credit.studies import STUDIES
+from predictive_credit.studies.evaluation import Scored
+
+MANIFEST = "manifest.json"
+DATA_FILES = (*FROZEN, "freeze.json", "outcomes.csv")
+FILES = (*DATA_FILES, "ledger.jsonl", "pool.json", *(f"metrics/{name}.json" for name in METRICS))
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One study's frozen files as bytes, by bundle name; `where` is the folder they came from."""
+
+    where: Path
+    files: Mapping[str, bytes]
+
+    def bytes(self, name: str) -> bytes:
+        """A file's bytes. Raises Tampered if the file is not there."""
+        if name not in self.files:
+            raise Tampered(f"{name} is missing from {self.where}")
+        return self.files[name]
+
+    def json(self, name: str) -> Any:
+        """A JSON file."""
+        return tables.parse_json(self.bytes(name), name)
+
+    def records(self, name: str, kind: type[T]) -> tuple[T, ...]:
+        """A JSONL file as records."""
+        return tables.parse_records(self.bytes(name), kind, name)
+
+    @property
+    def ledger(self) -> tuple[Event, ...]:
+        return self.records("ledger.jsonl", Event)
+
+    @property
+    def freeze(self) -> dict[str, Any]:
+        return dict(self.json("freeze.json"))
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        return self.records("states.jsonl", State)
+
+    @property
+    def explanations(self) -> tuple[Explanation, ...]:
+        return self.records("explanations.jsonl", Explanation)
+
+    @property
+    def plan(self) -> tuple[Unit, ...]:
+        return self.records("plan.jsonl", Unit)
+
+    @property
+    def prompts(self) -> dict[str, PromptText]:
+        return {p.key: p for p in self.records("prompts.jsonl", PromptText)}
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return self.records("forecasts.jsonl", Answer)
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        return self.records("usage.jsonl", Usage)
+
+    @property
+    def burn_in(self) -> BurnIn:
+        return tables.record_of(self.json("burn_in.json"), BurnIn, "burn_in.json")
+
+    def outcomes_and_salts(self) -> tuple[tuple[Outcome, ...], dict[str, str]]:
+        """The opened outcomes and the salts of their commitments."""
+        rows = tables.parse_csv(self.bytes("outcomes.csv"), "outcomes.csv")
+        try:
+            outcomes = tuple(
+                Outcome(
+                    state_id=r["state_id"],
+                    value=float(r["value"]) if r["value"] else None,
+                    reason=r["reason"] or None,
+                )
+                for r in rows
+            )
+            return outcomes, {r["state_id"]: r["salt"] for r in rows}
+        except (KeyError, ValueError, TypeError) as error:
+            raise Tampered(f"outcomes.csv does not hold outcomes: {error}") from None
+
+    def scored(self) -> Scored:
+        """All that scoring needs, out of these files alone."""
+        freeze = self.freeze
+        (config,) = freeze["params"]["studies"].values()
+        outcomes, _ = self.outcomes_and_salts()
+        plan = self.plan
+        return Scored(
+            study=STUDIES[config["rule"]],
+            states=self.states,
+            contexts=tuple(Context(c) for c in config["contexts"]),
+            forecasts={a.unit_id: a.forecast for a in self.answers},
+            outcomes={o.state_id: o for o in outcomes},
+            burn_in=self.burn_in,
+            explanations={e.state_id: e for e in self.explanations},
+            donors={
+                u.state_id: u.explanation_of
+                for u in plan
+                if u.context is Context.DONOR and u.explanation_of is not None
+            },
+        )
+
+
+def workspace(project: Project, study: str) -> Evidence:
+    """A study's files where the stages left them; what is not made yet is absent."""
+    paths = project.study(study)
+    places = {name: paths.data / name for name in DATA_FILES}
+    places["ledger.jsonl"] = paths.decided
+    places |= {f"metrics/{name}.json": paths.metric(name) for name in METRICS}
+    if paths.freeze.exists():
+        config = tables.read_json(paths.freeze)["params"]["studies"][study]
+        places["pool.json"] = project.pool_metrics(config["pool"])
+    return Evidence(paths.data, {n: p.read_bytes() for n, p in places.items() if p.exists()})
+
+
+def bundle(folder: Path) -> Evidence:
+    """Every file of a bundle, its manifest included."""
+    if not (folder / MANIFEST).is_file():
+        raise BadSource(
+            f"{folder} is neither a project (no params.yaml) nor a bundle (no {MANIFEST}); "
+            "make one with `predictive-credit bundle STUDY`"
+        )
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() or p.is_symlink())
+    return Evidence(folder, {p.relative_to(folder).as_posix(): p.read_bytes() for p in files})
+
+
+def manifest(files: Mapping[str, bytes]) -> bytes:
+    """The manifest of files: a SHA-256 each, and one over the list, so that it guards itself."""
+    listing = {name: canonical.digest_bytes(data) for name, data in sorted(files.items())}
+    body = {"format": "predictive-credit bundle 1", "files": listing}
+    return canonical.encode(body | {"digest": canonical.digest(body)}) + b"\n"

@@ -1,0 +1,118 @@
+"""Stage `freeze`: digest everything the decision will rest on; refuse while a unit is unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from predictive_credit import __version__, canonical, config, prompts, tables
+from predictive_credit.errors import OutOfOrder, Tampered
+from predictive_credit.ledger import Phase
+from predictive_credit.records import Answer, Unit, UnitKind
+from predictive_credit.stages import shell
+from predictive_credit.stages.paths import Project, StudyPaths
+from predictive_credit.studies import STUDIES
+
+# Everything a prompt, a reply or an outcome came from. The names are the bundle's file names.
+FROZEN = (
+    "states.jsonl", "explanations.jsonl", "burn_in.json", "burn_in.jsonl", "plan.jsonl", "prompts.jsonl",
+    "forecasts.jsonl", "usage.jsonl", "commitment.json",
+)  # fmt: skip
+
+
+def run(project: Project, params: config.Params, name: str) -> str:
+    """Write freeze.json and the frozen event."""
+    paths, study = project.study(name), STUDIES[params.studies[name].rule]
+    events = shell.read_ledger(paths.ledger("planned"))
+    plan = tables.read_records(paths.plan, Unit)
+    answers = tables.read_records(paths.forecasts, Answer)
+    check_answered(name, plan, answers)
+    resolved = sorted({a.reply.model_resolved for a in answers if a.reply.model_resolved is not None})
+    check_one_model(name, resolved, params.forecaster.acknowledged_models)
+    digests = {file: canonical.digest_file(paths.data / file) for file in FROZEN}
+    check_as_planned(name, events[-2].digests, digests)
+    record: dict[str, Any] = {
+        "study": name,
+        "scale": params.scale,
+        "package_version": __version__,
+        "digests": digests,
+        "rule": {"name": params.studies[name].rule, "sha256": canonical.digest_bytes(study.rule_source)},
+        "prompt_texts": prompts.digest(),
+        "params": frozen_params(params, name),
+        "units": {
+            "planned": len(plan),
+            "forecasts": len(answers),
+            "fallbacks": sum(a.forecast.is_fallback for a in answers),
+        },
+        "models": {
+            "requested": sorted({a.reply.model_requested for a in answers}),
+            "resolved": resolved,
+        },
+    }
+    tables.write_json(paths.freeze, record)
+    frozen = shell.record(
+        project, name, params.scale, events, Phase.FROZEN, {"freeze.json": canonical.digest_file(paths.freeze)}
+    )
+    shell.write_ledger(paths.ledger("frozen"), frozen)
+    return f"{name}: frozen, {len(answers)} forecasts of {record['units']['fallbacks']} fallbacks"
+
+
+def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
+    """The part of params.yaml that one study's result depends on."""
+    whole = config.section(params)
+    study = params.studies[name]
+    used = {study.pool, study.burn_in}
+    return whole | {
+        "studies": {name: whole["studies"][name]},
+        "pools": {pool: whole["pools"][pool] for pool in sorted(used)},
+    }
+
+
+def unanswered(plan: Sequence[Unit], answers: Sequence[Answer]) -> list[str]:
+    """Ids of the planned forecast units without an answer to the planned prompt, in plan order."""
+    answered = {(a.unit_id, a.prompt_digest) for a in answers}
+    return [u.id for u in plan if u.kind is UnitKind.FORECAST and (u.id, u.prompt_digest) not in answered]
+
+
+def check_answered(name: str, plan: Sequence[Unit], answers: Sequence[Answer]) -> None:
+    """Raise OutOfOrder while a planned unit has no answer, Tampered if an answer was not planned."""
+    if missing := unanswered(plan, answers):
+        raise OutOfOrder(
+            f"{name}: cannot freeze, unanswered units: {len(missing)}, first {missing[0]}; "
+            "run the forecast stage first"
+        )
+    if strangers := {a.unit_id for a in answers} - {u.id for u in plan}:
+        raise Tampered(f"{name}: forecasts.jsonl answers a unit that was not planned: {min(strangers)}")
+
+
+def check_one_model(name: str, resolved: Sequence[str], acknowledged: Sequence[str]) -> None:
+    """A served model that changed inside a study blocks the freeze until it is acknowledged."""
+    if len(resolved) > 1 and not set(resolved) <= set(acknowledged):
+        raise OutOfOrder(
+            f"{name}: the forecaster answered under {len(resolved)} model ids ({', '.join(resolved)}); "
+            "if that is acceptable, list them in forecaster.acknowledged_models"
+        )
+
+
+def check_as_planned(name: str, planned: Any, seen: dict[str, str]) -> None:
+    """Raise Tampered if a file the planned event digested has changed since."""
+    for file, digest in planned.items():
+        if file in seen and seen[file] != digest:
+            raise Tampered(f"{name}: {file} changed after it was planned; run the plan stage again")
+
+
+def unanswered_now(paths: StudyPaths) -> list[str]:
+    """The units without an answer as the files stand, for the sentence of a refusal."""
+    if not paths.plan.exists():
+        return []
+    answers = tables.read_records(paths.forecasts, Answer) if paths.forecasts.exists() else ()
+    return unanswered(tables.read_records(paths.plan, Unit), answers)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of the stage."""
+    shell.main(run, "study", __doc__, argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Where the artifacts of a project and of a study live, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+METRICS = ("decision", "checks", "contrasts", "contexts", "endpoints", "outcomes")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The paths of one project (or of one Hydra job's folder)."""
+
+    root: Path
+
+    @property
+    def params(self) -> Path:
+        return self.root / "params.yaml"
+
+    @property
+    def page(self) -> Path:
+        return self.root / "report" / "index.html"
+
+    def raw(self, pool: str) -> Path:
+        return self.root / "data" / "raw" / pool
+
+    def features(self, pool: str) -> Path:
+        return self.root / "data" / "features" / pool
+
+    def pool_metrics(self, pool: str) -> Path:
+        return self.root / "metrics" / "pools" / f"{pool}.json"
+
+    def study(self, name: str) -> StudyPaths:
+        return StudyPaths(self.root / "data" / name, self.root / "metrics" / name, self.root / "data" / "ledgers" / f"{name}.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPaths:
+    """The paths of one study: its data, its metrics and its finished ledger."""
+
+    data: Path
+    metrics: Path
+    decided: Path  # the whole ledger, once the rule has run
+
+    @property
+    def states(self) -> Path:
+        return self.data / "states.jsonl"
+
+    @property
+    def burn_in(self) -> Path:
+        return self.data / "burn_in.json"
+
+    @property
+    def burn_in_outcomes(self) -> Path:
+        return self.data / "burn_in.jsonl"
+
+    @property
+    def sealed(self) -> Path:
+        return self.data / "outcomes.sealed"
+
+    @property
+    def commitment(self) -> Path:
+        return self.data / "commitment.json"
+
+    @property
+    def explanations(self) -> Path:
+        return self.data / "explanations.jsonl"
+
+    @property
+    def plan(self) -> Path:
+        return self.data / "plan.jsonl"
+
+    @property
+    def prompts(self) -> Path:
+        return self.data / "prompts.jsonl"
+
+    @property
+    def forecasts(self) -> Path:
+        return self.data / "forecasts.jsonl"
+
+    @property
+    def usage(self) -> Path:
+        return self.data / "usage.jsonl"
+
+    @property
+    def freeze(self) -> Path:
+        return self.data / "freeze.json"
+
+    @property
+    def outcomes(self) -> Path:
+        return self.data / "outcomes.csv"
+
+    @property
+    def losses(self) -> Path:
+        return self.data / "losses.parquet"
+
+    def journal(self, stage: str) -> Path:
+        return self.data / "journal" / f"{stage}.jsonl"
+
+    def ledger(self, phase: str) -> Path:
+        return self.data / "ledger" / f"{phase}.jsonl"
+
+    def metric(self, name: str) -> Path:
+        return self.metrics / f"{name}.json"
+
+    def plot(self, name: str) -> Path:
+        return self.metrics / "plots" / f"{name}.csv"

@@ -1,0 +1,241 @@
+"""Replay a decision from its frozen files alone: no model, no network, every changed byte named.
+
+The checks go from bytes to meaning: manifest, chain, digests, order, commitments, plan, replies,
+explanations, metrics. Each finding names a file. Later checks read what earlier ones found
+sound, so a file that was changed is reported once, by the first check that can see it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from predictive_credit import cards, canonical, config, ledger, prompts, streams, vault
+from predictive_credit.contexts import forecast_prompt
+from predictive_credit.donors import seed_donors
+from predictive_credit.errors import BadSource, PredictiveCreditError
+from predictive_credit.forecasters import forecaster
+from predictive_credit.ledger import Phase
+from predictive_credit.records import Context, UnitKind
+from predictive_credit.stages import evidence
+from predictive_credit.stages.evidence import DATA_FILES, MANIFEST, Evidence
+from predictive_credit.stages.freeze import check_answered
+from predictive_credit.stages.paths import METRICS, Project
+from predictive_credit.studies import STUDIES
+from predictive_credit.studies.evaluation import evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that does not hold, and the file it is in."""
+
+    file: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.sentence}"
+
+
+def verify(target: Path) -> tuple[list[Evidence], list[Finding]]:
+    """Verify a bundle, or every study of a project. Returns what was read and what does not hold."""
+    if (target / MANIFEST).is_file():
+        found = [evidence.bundle(target)]
+    elif (target / "params.yaml").is_file():
+        params = config.load(target / "params.yaml")
+        found = [evidence.workspace(Project(target), name) for name in params.studies]
+    else:
+        raise BadSource(
+            f"{target} is neither a project (no params.yaml) nor a bundle (no {MANIFEST}); give one of them"
+        )
+    return found, [finding for one in found for finding in verify_evidence(one)]
+
+
+def verify_evidence(found: Evidence) -> list[Finding]:
+    """Everything that does not hold in one study's files, at most one finding a file and check."""
+    findings = list(_bytes(found)) if MANIFEST in found.files else []
+    for check in (_chain, _digests, _rule, _commitments, _plan, _replies, _cards, _metrics):
+        if findings:  # what follows reads files already known to be changed
+            break
+        findings.extend(_guarded(check, found))
+    return findings
+
+
+def _guarded(check: Callable[[Evidence], Iterator[Finding]], found: Evidence) -> Iterator[Finding]:
+    try:
+        yield from check(found)
+    except PredictiveCreditError as error:
+        yield Finding(str(error).split(" ", 1)[0], str(error))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        yield Finding(check.__name__.strip("_"), f"a file does not hold what this check reads: {error!r}")
+
+
+def _bytes(found: Evidence) -> Iterator[Finding]:
+    """The manifest guards itself and every other file."""
+    files = {name: data for name, data in found.files.items() if name != MANIFEST}
+    try:
+        listed = found.json(MANIFEST)
+        body = {key: value for key, value in listed.items() if key != "digest"}
+        sound = (
+            listed["digest"] == canonical.digest(body)
+            and canonical.encode(listed) + b"\n" == found.files[MANIFEST]
+        )
+        names = dict(listed["files"])
+    except (PredictiveCreditError, AttributeError, KeyError, TypeError, ValueError):
+        sound, names = False, {}
+    if not sound:
+        yield Finding(MANIFEST, "it was changed since it was written")
+        return
+    for name in sorted(names.keys() | files.keys()):
+        if name not in files:
+            yield Finding(name, "it is in the manifest and not in the bundle")
+        elif name not in names:
+            yield Finding(name, "it is in the bundle and not in the manifest")
+        elif canonical.digest_bytes(files[name]) != names[name]:
+            yield Finding(name, "its bytes are not the ones that were packed")
+
+
+def _chain(found: Evidence) -> Iterator[Finding]:
+    """Hash chain, order of events, and an ending."""
+    events = found.ledger
+    try:
+        ledger.check_chain(events)
+    except PredictiveCreditError as error:
+        yield Finding("ledger.jsonl", str(error))
+        return
+    canonical_bytes = b"".join(canonical.encode(event) + b"\n" for event in events)
+    if canonical_bytes != found.bytes("ledger.jsonl"):
+        yield Finding("ledger.jsonl", "it is not in the form it was written in")
+    if not events or events[-1].phase is not Phase.DECIDED:
+        yield Finding("ledger.jsonl", "the study is not decided")
+
+
+def _digests(found: Evidence) -> Iterator[Finding]:
+    """Every file is the one that the ledger or the freeze record digested."""
+    promised: dict[str, str] = {}
+    for event in found.ledger:
+        promised |= {name: value for name, value in event.digests.items() if _is_file(name)}
+    promised |= found.freeze["digests"] if promised.get("freeze.json") == _digest(found, "freeze.json") else {}
+    for name in sorted({*promised, *DATA_FILES, *(f"metrics/{m}.json" for m in METRICS)}):
+        if name not in promised:
+            yield Finding(name, "no ledger event and no freeze record digests it")
+        elif _digest(found, name) != promised[name]:
+            yield Finding(name, "it is not the file that was digested when it was frozen")
+
+
+def _is_file(name: str) -> bool:
+    return "." in name
+
+
+def _digest(found: Evidence, name: str) -> str | None:
+    return canonical.digest_bytes(found.files[name]) if name in found.files else None
+
+
+def _rule(found: Evidence) -> Iterator[Finding]:
+    """The frozen rule is the installed one, and the params are the frozen ones."""
+    frozen = found.freeze
+    installed = STUDIES[frozen["rule"]["name"]].rule_source
+    if canonical.digest_bytes(installed) != frozen["rule"]["sha256"]:
+        yield Finding("rule.py", "decided under another rule than the installed one; it cannot be replayed here")
+    if "rule.py" in found.files and found.files["rule.py"] != installed:
+        yield Finding("rule.py", "it is not the rule that was frozen")
+    if "params.yaml" in found.files and yaml.safe_load(found.files["params.yaml"]) != frozen["params"]:
+        yield Finding("params.yaml", "it does not hold the params that were frozen")
+
+
+def _commitments(found: Evidence) -> Iterator[Finding]:
+    """Every opened outcome is the one committed to."""
+    outcomes, salts = found.outcomes_and_salts()
+    try:
+        vault.check_commitments(outcomes, salts, found.json("commitment.json")["outcomes"])
+    except PredictiveCreditError as error:
+        yield Finding("outcomes.csv", str(error))
+
+
+def _plan(found: Evidence) -> Iterator[Finding]:
+    """Seeds, donors, prompts: each unit asks what the protocol says it asks."""
+    frozen, states, texts = found.freeze, {s.id: s for s in found.states}, found.prompts
+    cards_by_state = {e.state_id: e for e in found.explanations}
+    donors = seed_donors(found.states) if any(u.context is Context.DONOR for u in found.plan) else {}
+    # Another package version may word its prompts differently; the digests still bind the frozen text.
+    same_texts = frozen["prompt_texts"] == prompts.digest()
+    sampling = forecaster.sampling(config.parse(frozen["params"], origin="freeze.json").forecaster)
+    for unit in found.plan:
+        text = texts[unit.id.rsplit("/", 1)[0] if unit.kind is UnitKind.FORECAST else unit.id]
+        if unit.seed != streams.unit_seed(frozen["params"]["seed"], unit.id):
+            yield Finding("plan.jsonl", f"the seed of {unit.id} is not derived from the study's seed")
+        if canonical.digest(text.prompt(unit.seed)) != unit.prompt_digest:
+            yield Finding("prompts.jsonl", f"the prompt of {unit.id} is not the one planned")
+        if unit.kind is not UnitKind.FORECAST or unit.context is None:
+            continue
+        shown = {Context.MATCHED: unit.state_id, Context.DONOR: donors.get(unit.state_id)}.get(unit.context)
+        if unit.explanation_of != shown:
+            yield Finding("plan.jsonl", f"{unit.id} shows the explanation of {unit.explanation_of}, not {shown}")
+        elif same_texts:
+            explanation = cards_by_state[shown] if shown else None
+            asked = forecast_prompt(states[unit.state_id], unit.context, explanation, sampling=sampling)
+            if asked != text:
+                yield Finding("prompts.jsonl", f"the prompt of {unit.id} does not follow from its state and card")
+
+
+def _replies(found: Evidence) -> Iterator[Finding]:
+    """Every forecast is what its raw reply says, or the frozen fallback."""
+    check_answered(found.freeze["study"], found.plan, found.answers)
+    burn_in = found.burn_in
+    for answer in found.answers:
+        if forecaster.read_or_fallback(answer.reply, answer.unit_id, burn_in) != answer.forecast:
+            yield Finding("forecasts.jsonl", f"the forecast of {answer.unit_id} is not what its reply says")
+
+
+def _cards(found: Evidence) -> Iterator[Finding]:
+    """Every card is read from its text, every slot's quote occurs there."""
+    for explanation in found.explanations:
+        if cards.read_card(explanation.text) != explanation.card:
+            yield Finding("explanations.jsonl", f"the card of {explanation.state_id} is not what its text says")
+
+
+def _metrics(found: Evidence) -> Iterator[Finding]:
+    """Losses, contrasts, checks, gates and decision again, from the same streams."""
+    frozen = found.freeze
+    params = config.parse(frozen["params"], origin="freeze.json")
+    again = evaluate(
+        found.scored(), seed=params.seed, inference=params.inference, scale=frozen["scale"],
+        integrity=integrity(found),
+    )  # fmt: skip
+    for name in METRICS:
+        if (where := _unequal(found.json(f"metrics/{name}.json"), again[name], name)) is not None:
+            yield Finding(f"metrics/{name}.json", f"{where} is not what the frozen files give")
+
+
+def integrity(found: Evidence) -> dict[str, Any]:
+    """What the commitment check reports of the ledger. Raises Tampered if chain or outcomes do not hold."""
+    events = {event.phase: event for event in found.ledger}
+    ledger.check_chain(found.ledger)
+    outcomes, salts = found.outcomes_and_salts()
+    vault.check_commitments(outcomes, salts, found.json("commitment.json")["outcomes"])
+    return {
+        "chain_ok": True,
+        "commitments_ok": True,
+        "opened_after_freeze": events[Phase.FROZEN].index < events[Phase.OPENED].index,
+        "planned_after_opening": events[Phase.SEALED].digests.get("first_opened"),
+    }
+
+
+def _unequal(seen: Any, asked: Any, at: str) -> str | None:
+    """The first place where two JSON values differ by more than rounding, or None."""
+    if isinstance(seen, dict) and isinstance(asked, dict):
+        if seen.keys() != asked.keys():
+            return f"{at}.{min(seen.keys() ^ asked.keys())}"
+        pairs = ((seen[k], asked[k], f"{at}.{k}") for k in seen)
+        return next((w for s, a, where in pairs if (w := _unequal(s, a, where)) is not None), None)
+    if isinstance(seen, list) and isinstance(asked, list | tuple) and len(seen) == len(asked):
+        pairs = ((s, a, f"{at}[{i}]") for i, (s, a) in enumerate(zip(seen, asked, strict=True)))
+        return next((w for s, a, where in pairs if (w := _unequal(s, a, where)) is not None), None)
+    if isinstance(seen, float) and isinstance(asked, float):
+        # Sums may be ordered differently on another processor.
+        return None if math.isclose(seen, asked, rel_tol=1e-9, abs_tol=1e-12) else at
+    return None if seen == asked and type(seen) is type(asked) else at

@@ -1,0 +1,132 @@
+"""Sealed outcomes: written once, committed to in public, read only after the freeze.
+
+AES-SIV is deterministic (equal outcomes and key give equal bytes), so the sealed artifact can be
+versioned. The key lives outside the tree that DVC and git track. Each outcome's salt is derived
+from the key: it stays secret until the opening, because a rounded ROC AUC change alone could be
+guessed from its hash.
+
+Reference: RFC 5297 (AES-SIV); RFC 5869 (HKDF).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from predictive_credit import canonical
+from predictive_credit.errors import Sealed, Tampered
+from predictive_credit.records import Outcome
+
+MAGIC = b"predictive-credit sealed outcomes 1\n"
+
+
+def home() -> Path:
+    """The folder of keys and of the log of openings, never inside a project."""
+    default = Path.home() / ".local" / "share" / "predictive-credit"
+    return Path(os.environ.get("PREDICTIVE_CREDIT_VAULT", default))
+
+
+def master_key(folder: Path | None = None) -> bytes:
+    """This user's key of 64 bytes, made at first use with owner-only permissions."""
+    path = (folder or home()) / "key"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_bytes()
+        if len(key) != 64:
+            raise Sealed(
+                f"the vault's key {path} holds {len(key)} bytes, not 64; restore it, or move it "
+                "away and run the execute stage again to seal under a new key"
+            ) from None
+        return key
+    key = secrets.token_bytes(64)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def study_key(master: bytes, study: str) -> bytes:
+    """The 64-byte key of one study, derived from the user's key."""
+    info = f"predictive-credit/{study}".encode()
+    return HKDF(algorithm=SHA256(), length=64, salt=None, info=info).derive(master)
+
+
+def salt(key: bytes, state_id: str) -> str:
+    """The secret salt of one outcome's commitment: 32 hexadecimal digits."""
+    return hmac.new(key, f"salt/{state_id}".encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def commitment(outcome: Outcome, outcome_salt: str) -> str:
+    """Salted SHA-256 of one outcome."""
+    return canonical.digest({"outcome": outcome, "salt": outcome_salt})
+
+
+def commitments(outcomes: Iterable[Outcome], key: bytes) -> dict[str, str]:
+    """One salted SHA-256 for each outcome, by state id."""
+    return {o.state_id: commitment(o, salt(key, o.state_id)) for o in outcomes}
+
+
+def seal(outcomes: Iterable[Outcome], key: bytes, *, study: str) -> bytes:
+    """The encrypted, authenticated outcomes."""
+    ordered = sorted(outcomes, key=lambda o: o.state_id)
+    return MAGIC + AESSIV(key).encrypt(canonical.encode(ordered), [study.encode()])
+
+
+def unseal(sealed: bytes, key: bytes, *, study: str) -> tuple[Outcome, ...]:
+    """The outcomes again. Raises Sealed if the key is another's or a byte was changed."""
+    if not sealed.startswith(MAGIC):
+        raise Sealed(f"{study}: outcomes.sealed is not a sealed file; run the execute stage again")
+    try:
+        plain = AESSIV(key).decrypt(sealed[len(MAGIC) :], [study.encode()])
+    except InvalidTag:
+        raise Sealed(
+            f"{study}: outcomes.sealed does not open with the key in {home()}; it was sealed "
+            "under another key or changed since; restore the key, or run the execute stage again"
+        ) from None
+    return tuple(Outcome(**row) for row in json.loads(plain))
+
+
+def check_commitments(
+    outcomes: Iterable[Outcome], salts: Mapping[str, str], promised: Mapping[str, str]
+) -> None:
+    """Raise Tampered unless every outcome is the one that was committed to, and none is missing."""
+    seen = {o.state_id: commitment(o, salts[o.state_id]) for o in outcomes}
+    for state_id in sorted(seen.keys() | promised.keys()):
+        if seen.get(state_id) != promised.get(state_id):
+            raise Tampered(f"the outcome of {state_id} is not the one committed to before the freeze")
+
+
+def log_opening(commitment_digest: str, time_utc: str, folder: Path | None = None) -> None:
+    """Remember, outside the project, that outcomes of this commitment have been opened."""
+    path = (folder or home()) / "openings.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.open("ab") as file:
+        file.write(canonical.encode({"commitment": commitment_digest, "time_utc": time_utc}) + b"\n")
+
+
+def first_opening(commitment_digest: str, folder: Path | None = None) -> str | None:
+    """When these outcomes were first opened on this machine, or None.
+
+    A plan made after that is a post-outcome comparison and its ledger says so.
+    """
+    path = (folder or home()) / "openings.jsonl"
+    if not path.exists():
+        return None
+    for line in path.read_text().splitlines():
+        entry = json.loads(line)
+        if entry["commitment"] == commitment_digest:
+            return str(entry["time_utc"])
+    return None

@@ -1,0 +1,75 @@
+import stat
+
+import pytest
+
+from predictive_credit import vault
+from predictive_credit.errors import Sealed, Tampered
+from predictive_credit.records import Outcome
+
+OUTCOMES = (
+    Outcome(state_id="m/A/1/1", value=0.0123),
+    Outcome(state_id="m/B/1/1", value=None, reason="one class among the held-out labels"),
+)
+
+
+@pytest.fixture
+def key():
+    return vault.study_key(vault.master_key(), "m")
+
+
+def test_what_is_sealed_opens_with_its_key(key):
+    assert vault.unseal(vault.seal(OUTCOMES, key, study="m"), key, study="m") == OUTCOMES
+
+
+def test_sealing_is_deterministic_and_shows_nothing(key):
+    sealed = vault.seal(OUTCOMES, key, study="m")
+    assert sealed == vault.seal(reversed(OUTCOMES), key, study="m")
+    assert b"0.0123" not in sealed
+    assert b"m/A/1/1" not in sealed
+
+
+def test_another_key_another_study_and_a_changed_byte_do_not_open(key):
+    sealed = vault.seal(OUTCOMES, key, study="m")
+    other = vault.study_key(bytes(64), "m")
+    changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
+    for data, with_key, study in [(sealed, other, "m"), (sealed, key, "n"), (changed, key, "m")]:
+        with pytest.raises(Sealed, match="does not open with the key"):
+            vault.unseal(data, with_key, study=study)
+
+
+def test_the_key_is_made_once_for_its_owner_only(private_vault):
+    first = vault.master_key()
+    assert vault.master_key() == first
+    assert len(first) == 64
+    assert stat.S_IMODE((private_vault / "key").stat().st_mode) == 0o600
+
+
+def test_a_damaged_key_is_one_sentence(private_vault):
+    private_vault.mkdir()
+    (private_vault / "key").write_bytes(b"short")
+    with pytest.raises(Sealed, match="holds 5 bytes, not 64"):
+        vault.master_key()
+
+
+def test_commitments_hold_and_a_changed_outcome_is_named(key):
+    promised = vault.commitments(OUTCOMES, key)
+    salts = {o.state_id: vault.salt(key, o.state_id) for o in OUTCOMES}
+    vault.check_commitments(OUTCOMES, salts, promised)
+    moved = (Outcome(state_id="m/A/1/1", value=0.0124), OUTCOMES[1])
+    with pytest.raises(Tampered, match="outcome of m/A/1/1 is not the one committed to"):
+        vault.check_commitments(moved, salts, promised)
+    with pytest.raises(Tampered, match="m/B/1/1"):
+        vault.check_commitments(OUTCOMES[:1], salts, promised)
+
+
+def test_the_salt_is_not_guessable_from_the_public_commitment(key):
+    assert vault.salt(key, "m/A/1/1") != vault.salt(key, "m/B/1/1")
+    assert vault.salt(bytes(64), "m/A/1/1") != vault.salt(key, "m/A/1/1")
+
+
+def test_the_first_opening_of_a_commitment_is_remembered():
+    assert vault.first_opening("abc") is None
+    vault.log_opening("abc", "2026-01-01")
+    vault.log_opening("abc", "2026-01-02")
+    assert vault.first_opening("abc") == "2026-01-01"
+    assert vault.first_opening("abd") is None
