@@ -11,7 +11,15 @@ from predictive_credit import canonical, tables
 from predictive_credit.errors import BadSource, Tampered
 from predictive_credit.ledger import Event
 from predictive_credit.records import (
-    Answer, BurnIn, Context, Explanation, Outcome, PromptText, State, Unit, Usage,
+    Answer,
+    BurnIn,
+    Context,
+    Explanation,
+    Outcome,
+    PromptText,
+    State,
+    Unit,
+    Usage,
 )  # fmt: skip
 from predictive_credit.stages.freeze import FROZEN
 from predictive_credit.stages.paths import METRICS, Project

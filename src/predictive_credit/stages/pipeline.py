@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 from predictive_credit import config
 from predictive_credit.stages import (
-    burn_in, decide, execute, explain, features, fetch, forecast, freeze, plan, report, score, states,
+    burn_in,
+    decide,
+    execute,
+    explain,
+    features,
+    fetch,
+    forecast,
+    freeze,
+    plan,
+    report,
+    score,
+    states,
 )  # fmt: skip
 from predictive_credit.stages import open as open_stage
 from predictive_credit.stages.paths import Project

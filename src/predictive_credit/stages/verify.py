@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from predictive_credit import cards, canonical, config, ledger, prompts, streams, vault
+from predictive_credit import canonical, cards, config, ledger, prompts, streams, vault
 from predictive_credit.contexts import forecast_prompt
 from predictive_credit.donors import seed_donors
 from predictive_credit.errors import BadSource, PredictiveCreditError

@@ -1,0 +1,1 @@
+"""From a reply to a forecast; and priors, forecasters that need no model."""

@@ -1,0 +1,300 @@
+"""The page's figures as inline SVG: numbers in, text out, the same bytes for the same numbers.
+
+Positive gains favour the matched explanation and lie to the right. D is a circle, M a square, S a
+triangle, a published figure a hollow diamond, so that nothing rests on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+
+from predictive_credit.report import svg, words
+from predictive_credit.report.svg import INKS
+
+WIDE, NARROW = 520.0, 360.0
+MARKS = {"D": "o", "M": "s", "S": "^"}
+PAIR_INKS = {"D-M": "M", "S-M": "S", "D-S": "D"}
+PAIR_MARKS = {"D-M": "s", "S-M": "^", "D-S": "o"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One row of a forest plot: a mean with its two intervals, None where not estimable."""
+
+    pair: str
+    mean: float | None
+    percentile: tuple[float, float] | None
+    t: tuple[float, float] | None
+    published: tuple[float, float | None, float | None] | None = None  # mean, lower, upper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One mark of a scatter plot and the words of its tooltip."""
+
+    x: float
+    y: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """Coverage (shares) and width of one context or baseline."""
+
+    name: str
+    coverage: float | None
+    coverage_large: float | None
+    width: float | None
+
+
+def forest(name: str, title: str, spans: Sequence[Span], *, unit: str) -> str:
+    """Mean gains with percentile interval (thick) and t interval (thin), published ones below."""
+    published = any(s.published for s in spans)
+    with svg.canvas(name, NARROW, 68 + (46 if published else 34) * len(spans)) as figure:
+        axes = figure.subplots()
+        for row, span in enumerate(spans):
+            _span(axes, row, span)
+        axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
+        axes.set_yticks(range(len(spans)), [words.pair(s.pair) for s in spans])
+        axes.set_ylim(len(spans) - 0.5, -0.5)
+        axes.margins(x=0.06)
+        _signed_ticks(axes)
+        axes.set_xlabel(f"gain, {unit}; right favours matched")
+        axes.set_title(title, loc="left")
+        _bare(axes)
+        return svg.inline(figure, name, label=_said(title, spans))
+
+
+def scatter(
+    name: str, context: str, points: Sequence[Point], *,
+    limits: tuple[tuple[float, float], tuple[float, float]], labels: tuple[str, str], title: str,
+    diagonal: bool = False,
+) -> str:  # fmt: skip
+    """One context's states; limits are shared by the panels of a row, so that they compare."""
+    with svg.canvas(name, NARROW, 270) as figure:
+        axes = figure.subplots()
+        ink = INKS.get(context, INKS["ink"])
+        if diagonal:
+            axes.axhline(0, color=INKS["rule"], linewidth=1, zorder=0)
+            axes.axvline(0, color=INKS["rule"], linewidth=1, zorder=0)
+            low, high = max(limits[0][0], limits[1][0]), min(limits[0][1], limits[1][1])
+            axes.plot([low, high], [low, high], color=INKS["muted"], linewidth=1, linestyle=(0, (4, 3)))
+        xs, ys = [p.x for p in points], [p.y for p in points]
+        axes.plot(
+            xs,
+            ys,
+            MARKS.get(context, "o"),
+            color=ink,
+            markersize=5,
+            alpha=0.55,
+            markeredgewidth=0,
+            gid="states",
+        )
+        if points and not diagonal:
+            mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+            axes.plot([mean_x], [mean_y], "+", color=INKS["ink"], markersize=13, markeredgewidth=1.6)
+        axes.set_xlim(*limits[0])
+        axes.set_ylim(*limits[1])
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.set_title(title, loc="left")
+        axes.tick_params(axis="y", labelcolor=INKS["muted"])
+        axes.grid(visible=True, color=INKS["rule"], linewidth=0.6, alpha=0.6)
+        axes.set_axisbelow(True)
+        said = f"{title}: {labels[1]} against {labels[0]}, {len(points)} states"
+        return svg.inline(figure, name, label=said, titles={"states": [p.title for p in points]})
+
+
+def coverage(name: str, levels: Sequence[Level], *, unit: str, nominal: float, large: float) -> str:
+    """Coverage against its nominal level, and the width it was bought with."""
+    with svg.canvas(name, WIDE, 84 + 27 * len(levels)) as figure:
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2.2))
+        for row, level in enumerate(levels):
+            ink = INKS.get(level.name, INKS["muted"])
+            mark = MARKS.get(level.name, "D")
+            if level.coverage is not None:
+                left.plot([level.coverage], [row], mark, color=ink, markersize=8, zorder=3)
+            if level.coverage_large is not None:
+                left.plot(
+                    [level.coverage_large], [row], mark, markerfacecolor=INKS["surface"], markeredgecolor=ink,
+                    markersize=7, markeredgewidth=1.5, zorder=2,
+                )  # fmt: skip
+            if level.width is not None:
+                right.barh([row], [level.width], height=0.5, color=ink)
+                right.annotate(
+                    words.number(level.width), (level.width, row), (5, 0), textcoords="offset points",
+                    va="center", fontsize=11, color=INKS["muted"],
+                )  # fmt: skip
+        left.axvline(nominal, color=INKS["good"], linewidth=1.5, linestyle=(0, (4, 3)), zorder=0)
+        left.set_xlim(-0.03, 1.03)
+        left.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        left.set_yticks(range(len(levels)), [words.context(level.name) for level in levels])
+        left.set_ylim(len(levels) - 0.5, -0.5)
+        left.set_title("Outcomes inside the interval", loc="left")
+        left.set_xlabel(f"filled: all; hollow: |y| \u2265 {large}")
+        right.set_title("Mean width", loc="left")
+        right.set_xlim(0, 1.5 * max((level.width or 0.0 for level in levels), default=0.0) or 1.0)
+        right.xaxis.set_major_locator(MaxNLocator(3))
+        right.set_xlabel(unit)
+        for axes in (left, right):
+            _bare(axes)
+        return svg.inline(figure, name, label=_said_levels(levels, nominal))
+
+
+def influence(
+    name: str, title: str, endpoints: Sequence[str], without: Mapping[str, Sequence[float | None]],
+    whole: Mapping[str, float | None], *, unit: str,
+) -> str:  # fmt: skip
+    """Mean gain without each endpoint in turn, beside the mean over all (vertical lines)."""
+    with svg.canvas(name, NARROW, 92 + 22 * len(endpoints)) as figure:
+        axes = figure.subplots()
+        axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
+        handles = []
+        for offset, (pair, values) in zip((-0.14, 0.14), without.items(), strict=False):
+            ink = INKS[PAIR_INKS.get(pair, "ink")]
+            if (mean := whole.get(pair)) is not None:
+                axes.axvline(mean, color=ink, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
+            rows = [(v, r + offset) for r, v in enumerate(values) if v is not None]
+            handles += axes.plot(
+                [v for v, _ in rows], [r for _, r in rows], PAIR_MARKS.get(pair, "o"), color=ink,
+                markersize=6,
+                label=words.pair(pair),
+            )  # fmt: skip
+        axes.set_yticks(range(len(endpoints)), [_short(e) for e in endpoints])
+        axes.set_ylim(len(endpoints) - 0.5, -0.5)
+        axes.margins(x=0.08)
+        _signed_ticks(axes)
+        axes.set_xlabel(f"mean gain of the others, {unit}")
+        axes.set_title(title, loc="left")
+        _bare(axes, rows=True)
+        if handles:
+            figure.legend(handles=handles, loc="outside lower left", ncols=2, frameon=False, fontsize=11)
+        return svg.inline(
+            figure, name, label=f"{title}: {len(endpoints)} endpoints; the table holds the numbers"
+        )
+
+
+def shares(
+    name: str, title: str, endpoints: Sequence[str], share: Mapping[str, Sequence[float | None]]
+) -> str:
+    """Each endpoint's share of a context's total error, beside equal shares (the line)."""
+    with svg.canvas(name, NARROW, 92 + 22 * len(endpoints)) as figure:
+        axes = figure.subplots()
+        handles = []
+        for context, values in share.items():
+            rows = [(v, r) for r, v in enumerate(values) if v is not None]
+            handles += axes.plot(
+                [v for v, _ in rows], [r for _, r in rows], MARKS.get(context, "o"), markersize=7,
+                markeredgewidth=1.5, markerfacecolor="none", markeredgecolor=INKS.get(context, INKS["ink"]),
+                label=words.context(context),
+            )  # fmt: skip
+        if endpoints:
+            axes.axvline(
+                1 / len(endpoints), color=INKS["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=0
+            )
+        axes.set_yticks(range(len(endpoints)), [_short(e) for e in endpoints])
+        axes.set_ylim(len(endpoints) - 0.5, -0.5)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_xlabel("share of the total (dashed: equal)")
+        axes.set_title(title, loc="left")
+        _bare(axes, rows=True)
+        if handles:
+            figure.legend(handles=handles, loc="outside lower left", ncols=3, frameon=False, fontsize=11)
+        return svg.inline(
+            figure, name, label=f"{title}: {len(endpoints)} endpoints; the table holds the numbers"
+        )
+
+
+def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit: str) -> str:
+    """Executed outcomes, one row an intervention, one mark a state; the bar is the row's mean."""
+    with svg.canvas(name, WIDE, 72 + 27 * len(groups)) as figure:
+        axes = figure.subplots()
+        axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
+        titles = {}
+        for row, points in enumerate(groups.values()):
+            xs = [p.x for p in points]
+            axes.plot(
+                xs, [row + p.y for p in points], "o", color=INKS["ink"], alpha=0.4, markersize=5,
+                markeredgewidth=0, gid=f"row{row}",
+            )  # fmt: skip
+            titles[f"row{row}"] = [p.title for p in points]
+            if xs:
+                mean = sum(xs) / len(xs)
+                axes.plot([mean, mean], [row - 0.34, row + 0.34], color=INKS["M"], linewidth=2.2)
+        axes.set_yticks(range(len(groups)), [_short(words.spaced(g)) for g in groups])
+        axes.set_ylim(len(groups) - 0.5, -0.5)
+        axes.margins(x=0.05)
+        _signed_ticks(axes)
+        axes.set_xlabel(f"executed change, {unit} (bar: mean)")
+        axes.set_title(title, loc="left")
+        _bare(axes, rows=True)
+        return svg.inline(figure, name, label=f"{title}, by intervention", titles=titles)
+
+
+def _span(axes: Axes, row: int, span: Span) -> None:
+    ink, mark = INKS[PAIR_INKS.get(span.pair, "ink")], PAIR_MARKS.get(span.pair, "o")
+    at = row - 0.14 if span.published else row
+    if span.t is not None:
+        axes.plot(span.t, [at, at], color=ink, linewidth=1.2, marker="|", markersize=8)
+    if span.percentile is not None:
+        axes.plot(span.percentile, [at, at], color=ink, linewidth=5, alpha=0.45, solid_capstyle="butt")
+    if span.mean is None:
+        axes.text(0, at, f" {words.NOT_ESTIMABLE}", va="center", color=INKS["muted"])
+    else:
+        axes.plot([span.mean], [at], mark, color=ink, markersize=8, zorder=4)
+    if span.published is not None:
+        mean, lower, upper = span.published
+        if lower is not None and upper is not None:
+            axes.plot([lower, upper], [row + 0.26] * 2, color=INKS["muted"], linewidth=1.2)
+        axes.plot(
+            [mean], [row + 0.26], "D", markerfacecolor=INKS["surface"], markeredgecolor=INKS["muted"],
+            markersize=6, markeredgewidth=1.3, zorder=4,
+        )  # fmt: skip
+
+
+def _signed_ticks(axes: Axes) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+
+    def say(value: float, _: Any) -> str:
+        return f"{value:+.3g}".replace("-", words.MINUS) if abs(value) > 1e-12 else "0"
+
+    axes.xaxis.set_major_formatter(FuncFormatter(say))
+
+
+def _bare(axes: Axes, *, rows: bool = False) -> None:
+    """No left spine and no ticks: the rows name themselves."""
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="both" if rows else "x", color=INKS["rule"], linewidth=0.6, alpha=0.6)
+    axes.set_axisbelow(True)
+
+
+def _said(title: str, spans: Sequence[Span]) -> str:
+    rows = (
+        f"{s.pair} {words.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
+        + (f" {words.interval(*s.percentile)}" if s.percentile else "")
+        for s in spans
+    )
+    return f"{title}: " + "; ".join(rows)
+
+
+def _said_levels(levels: Sequence[Level], nominal: float) -> str:
+    rows = (
+        f"{words.context(v.name)} {words.percent(v.coverage)}, width {words.number(v.width)}" for v in levels
+    )
+    return f"Coverage against the nominal {nominal:.0%}: " + "; ".join(rows)
+
+
+def _short(name: str, longest: int = 24) -> str:
+    """A name that leaves room for its row; the tables hold it whole."""
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}\u2026"

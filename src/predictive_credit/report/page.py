@@ -1,0 +1,187 @@
+"""The page: one HTML file that asks nothing of a network, under a policy that forbids it to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import jinja2
+from markupsafe import Markup
+
+from predictive_credit.report import browser, gallery, provenance, tables, words
+from predictive_credit.report.provenance import Entry
+from predictive_credit.report.tables import Check, Gate, Table, Tile, dig, mapping, sequence
+from predictive_credit.report.view import StudyView
+from predictive_credit.studies import STUDIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One study, as the template lays it out. Figures are SVG made here, everything else is text."""
+
+    prefix: str  # of every id in this section
+    name: str
+    scale: str
+    scale_words: str
+    unit: str
+    headline: str
+    status: str
+    rule: str
+    meaning: str
+    design: str
+    gates: tuple[Gate, ...]
+    limits: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    checks: tuple[Check, ...]
+    forests: tuple[Markup, ...]
+    level: str  # of the two-sided intervals
+    contrasts: Table
+    cases: Table
+    drift: tuple[Markup, ...]
+    drift_says: str | None
+    points: tuple[Markup, ...]
+    coverage: tuple[Markup, ...]
+    coverage_table: Table
+    levels: Table
+    outcomes: Table
+    interventions: Table
+    strips: tuple[Markup, ...]
+    influence: tuple[Markup, ...]
+    endpoint_influence: Table
+    endpoint_levels: Table
+    tasks: tuple[str, ...]
+    actions: tuple[str, ...]
+    n_states: int
+    pool: tuple[Table, ...]
+    usage: Table
+    ledger: tuple[Entry, ...]
+    head: str | None
+    digests: Table
+    params: str
+    source: str | None
+
+
+def render(studies: Sequence[StudyView], *, version: str) -> str:
+    """The whole page. The same views give the same bytes."""
+    style, script = _asset("page.css"), _asset("page.js")
+    sections = [section(view, f"s{index}") for index, view in enumerate(studies, start=1)]
+    data = {s.prefix: browser.data(v, s.unit) for s, v in zip(sections, studies, strict=True)}
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(_asset("page.html.j2")).render(
+        sections=sections,
+        version=version,
+        policy=policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(browser.script_json(data)),
+        absent=words.ABSENT,
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """The content security policy: our one stylesheet and our one script, and nothing else."""
+    return (
+        f"default-src 'none'; style-src '{_source(style)}'; script-src '{_source(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def section(view: StudyView, prefix: str) -> Section:
+    """Everything the page shows of one study; what the view does not hold is said, not assumed."""
+    decision = mapping(view.metrics, "decision")
+    declared = STUDIES.get(str(dig(view.freeze, "rule", "name")))
+    unit = declared.unit if declared is not None else "outcome's unit"
+    headline, meaning = words.decision(decision.get("rule"), decision.get("status"))
+    scale = str(decision.get("scale") or dig(view.freeze, "scale") or "unknown scale")
+    full = declared.n_states if declared is not None else None
+    published = declared.published if declared is not None else {}
+    return Section(
+        prefix=prefix,
+        name=view.name,
+        scale=scale,
+        scale_words=scale_words(scale, len(view.states), full),
+        unit=unit,
+        headline=headline,
+        status=str(decision.get("status")),
+        rule=str(decision.get("rule")),
+        meaning=meaning,
+        design=design(view),
+        gates=tables.gates(view),
+        limits=tuple(map(str, sequence(decision, "limits"))),
+        tiles=tables.tiles(view),
+        checks=tables.checks(view),
+        forests=_figures(gallery.forests(view, unit, prefix)),
+        level=tables.interval_level(view),
+        contrasts=tables.contrasts(view),
+        cases=tables.cases(view),
+        drift=_figures(gallery.drift_against_error(view, unit, prefix)),
+        drift_says=gallery.drift_says(view),
+        points=_figures(gallery.point_against_outcome(view, unit, prefix)),
+        coverage=_figures(gallery.coverage(view, unit, prefix)),
+        coverage_table=tables.coverage(view),
+        levels=tables.levels(view),
+        outcomes=tables.outcomes(view),
+        interventions=tables.interventions(view),
+        strips=_figures(gallery.outcomes(view, unit, prefix)),
+        influence=_figures(gallery.influence(view, unit, prefix)),
+        endpoint_influence=tables.endpoint_influence(view),
+        endpoint_levels=tables.endpoint_levels(view),
+        tasks=tuple(sorted({s.task for s in view.states})),
+        actions=tuple(sorted({words.spaced(s.intervention.name) for s in view.states})),
+        n_states=len(view.states),
+        pool=provenance.pool(view),
+        usage=provenance.usage(view),
+        ledger=provenance.ledger(view),
+        head=view.ledger[-1].hash if view.ledger else None,
+        digests=provenance.digests(view),
+        params=provenance.params(view),
+        source=dig(published, "source"),
+    )
+
+
+def scale_words(scale: str, n_states: int, full: int | None) -> str:
+    """What the scale label means, in one sentence."""
+    if scale == "full":
+        return f"Full scale: {n_states} states."
+    of = f" of the study's {full}" if full is not None else ""
+    return f"A stated subset, {n_states}{of} states: a trial of the whole path, not the study."
+
+
+def design(view: StudyView) -> str:
+    """Population, contexts, forecaster and agent of a study, in one sentence."""
+    tasks, budgets, seeds = ({getattr(s, key) for s in view.states} for key in ("task", "budget", "seed"))
+    contexts = list(dict.fromkeys(str(u.context) for u in view.plan if u.context is not None))
+    calls = max((u.call or 0 for u in view.plan), default=0)
+    params = mapping(view.freeze, "params")
+    (config,) = [*mapping(params, "studies").values()][:1] or [{}]
+    names = (
+        ("pool", dig(config, "pool")),
+        ("forecaster", dig(params, "forecaster", "name")),
+        ("explanations by", dig(params, "agent", "name")),
+    )
+    return "; ".join(
+        [
+            f"{len(view.states)} states from {len(tasks)} endpoints, {len(budgets)} label fractions and "
+            f"{len(seeds)} seeds",
+            f"contexts {', '.join(contexts) or 'none'}, {calls} calls each",
+            *(f"{what} {name}" for what, name in names if name is not None),
+        ]
+    )
+
+
+def _figures(drawn: Sequence[str]) -> tuple[Markup, ...]:
+    # SVG that Matplotlib wrote and svg.py rebuilt as a tree: its texts are escaped there.
+    return tuple(map(Markup, drawn))
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,462 @@
+"""A study's view as plain rows of text. What was not asked or not estimable says so, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from predictive_credit.report import words
+from predictive_credit.report.view import StudyView
+
+Format = Callable[[Any], str]
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A captioned table; the first cell of a row names it, the others are numbers unless in `text`."""
+
+    caption: str
+    columns: Row
+    rows: tuple[Row, ...]
+    note: str | None = None
+    text: frozenset[int] = frozenset()  # columns that hold words and align left
+    groups: tuple[tuple[str, int], ...] = ()  # an upper head: label and number of columns each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One figure of the first screen: a value with its interval, or one value a context."""
+
+    label: str
+    value: str | None
+    parts: tuple[Row, ...]  # context, this run, published
+    detail: str
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One clause of the rule."""
+
+    name: str
+    meaning: str
+    asked: str
+    seen: str
+    held: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One of the five checks."""
+
+    name: str
+    question: str
+    status: str  # passed, failed, not_estimable
+    word: str
+    asked: str
+    seen: str
+    reading: str
+    numbers: tuple[tuple[str, str], ...]
+
+
+def dig(value: Any, *path: str) -> Any:
+    """The value at a path of keys, None where the path ends early."""
+    for key in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def mapping(value: Any, *path: str) -> Mapping[str, Any]:
+    """The mapping at a path of keys, empty where there is none."""
+    found = dig(value, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def sequence(value: Any, *path: str) -> Sequence[Any]:
+    """The list at a path of keys, empty where there is none."""
+    found = dig(value, *path)
+    return found if isinstance(found, list | tuple) else ()
+
+
+def gates(view: StudyView) -> tuple[Gate, ...]:
+    """The gates of the decision."""
+    found = mapping(view.metrics, "decision", "gates")
+    return tuple(
+        Gate(
+            name=name,
+            meaning=_gate_meaning(name),
+            asked=str(dig(gate, "asked")).replace(">=", "\u2265").replace("<=", "\u2264"),
+            seen=words.signed(dig(gate, "seen"), absent="nothing"),
+            held=dig(gate, "held") is True,
+        )
+        for name, gate in found.items()
+    )
+
+
+def interval_level(view: StudyView) -> str:
+    """The level of the two-sided intervals, as it was frozen with the rule."""
+    return words.percent(dig(view.freeze, "params", "inference", "level"), 0, absent="two-sided")
+
+
+def tiles(view: StudyView) -> tuple[Tile, ...]:
+    """What the first screen says in numbers."""
+    found = [_gain_tile(view, pair) for pair in ("D-M", "S-M")]
+    levels = mapping(view.metrics, "contexts")
+    found += [
+        _level_tile(levels, "point_mae_call", "Point error", words.number, baseline="zero"),
+        _level_tile(levels, "drift", "Drift between two calls", words.number, baseline=None),
+        _level_tile(levels, "coverage", "Inside the 80 % interval", words.percent, baseline="mean"),
+    ]
+    return tuple(found)
+
+
+def checks(view: StudyView) -> tuple[Check, ...]:
+    """The five checks; one that the metrics do not hold is not estimable."""
+    return tuple(_check(name, mapping(view.metrics, "checks", name)) for name in words.CHECKS)
+
+
+def contrasts(view: StudyView) -> Table:
+    """Every contrast with its intervals and bounds, beside the published one."""
+    level = interval_level(view)
+    return Table(
+        caption="Contrasts: mean gain over states, intention-to-treat",
+        columns=(
+            "contrast", "mean gain", f"{level} percentile", f"{level} t, endpoint means", "one-sided bounds",
+            "states", "endpoints", "published",
+        ),
+        rows=tuple(
+            (
+                name,
+                f"{_mean(found)} ({found['reason']})" if found.get("reason") else _mean(found),
+                words.interval(found.get("lower"), found.get("upper")),
+                words.interval(found.get("t_lower"), found.get("t_upper")),
+                words.interval(found.get("one_sided_lower"), found.get("one_sided_upper")),
+                words.count(found.get("n_states")),
+                words.count(found.get("n_clusters")),
+                _printed_interval(mapping(found, "published")),
+            )
+            for name, found in _named_contrasts(view)
+        ),
+        note=(
+            "All but the primary contrasts are exploratory. Every measure counts as a loss, so a positive "
+            "gain favours the second context of its pair. Missed outcomes and wrong directions are shares of "
+            "forecasts; a task-scaled gain is in units of its endpoint's mean absolute outcome. Each "
+            "one-sided bound holds alone."
+        ),
+    )  # fmt: skip
+
+
+def cases(view: StudyView) -> Table:
+    """Intention-to-treat beside complete cases and the worst and best case of every contrast."""
+    return Table(
+        caption="The same contrasts if unreadable replies and undefined outcomes are treated otherwise",
+        columns=(
+            "contrast",
+            "intention-to-treat",
+            "complete cases",
+            f"{interval_level(view)} percentile",
+            "states",
+            "worst",
+            "best",
+        ),
+        rows=tuple(
+            (
+                name,
+                _mean(found),
+                _mean(complete := mapping(found, "complete_case")),
+                words.interval(complete.get("lower"), complete.get("upper")),
+                words.count(complete.get("n_states")),
+                words.signed(found.get("worst_case")),
+                words.signed(found.get("best_case")),
+            )
+            for name, found in _named_contrasts(view)
+        ),
+        note=(
+            "Intention-to-treat counts an unreadable reply as its frozen fallback. Complete cases leave out "
+            "every state in which a fallback took part. Worst and best case bound what the mean could have "
+            "been had every reply been readable and every outcome defined."
+        ),
+    )
+
+
+def levels(view: StudyView) -> Table:
+    """Levels of every context beside the baselines that need no model, and the published levels."""
+    found = mapping(view.metrics, "contexts")
+    models = [c for c in words.MODELS if c in found]
+    printed = [c for c in models if mapping(_published_levels(found, c))]
+    shown = [*models, *words.BASELINES]
+    rows = tuple(
+        (
+            label,
+            *(say(dig(found, c, key)) for c in shown),
+            *(say_printed(say, dig(_published_levels(found, c), key)) for c in printed),
+        )
+        for key, label, say in LEVELS
+    )
+    return Table(
+        caption="Levels by context, beside baselines that need no model",
+        columns=("figure", *(words.context(c) for c in shown), *(words.context(c) for c in printed)),
+        rows=rows,
+        groups=tuple(
+            (label, n)
+            for label, n in (
+                ("", 1), ("forecaster", len(models)), ("baselines", len(words.BASELINES)),
+                ("published", len(printed)),
+            )
+            if n
+        ),
+        note=(
+            "zero forecasts no change, positive the burn-in's mean absolute change upwards, mean the "
+            "burn-in's mean; all three with the burn-in's 10 % to 90 % quantiles as their interval. Zero "
+            "names no direction, so it is never right about one. Losses are of single calls; an ensemble is "
+            "the mean of the two calls."
+        ),
+    )  # fmt: skip
+
+
+def coverage(view: StudyView) -> Table:
+    """Coverage and width of contexts and baselines: the numbers of the figure beside it."""
+    found = mapping(view.metrics, "contexts")
+    rows = tuple(
+        (
+            words.context(name),
+            words.percent(dig(found, name, "coverage")),
+            words.percent(dig(found, name, "coverage_large")),
+            words.number(dig(found, name, "width")),
+            words.number(dig(found, name, "interval_score_call")),
+        )
+        for name in (*words.MODELS, *words.BASELINES)
+        if name in found
+    )
+    return Table(
+        caption="Coverage against the nominal 80 %, and what it costs",
+        columns=("context or baseline", "inside", "inside, |y| \u2265 0.01", "mean width", "interval score"),
+        rows=rows,
+    )
+
+
+def outcomes(view: StudyView) -> Table:
+    """What the executed outcomes look like, beside the published figures."""
+    found = mapping(view.metrics, "outcomes")
+    printed = mapping(found, "published")
+    figures: list[tuple[str, tuple[str, ...], Format]] = [
+        ("states", ("n",), words.count),
+        ("undefined outcomes", ("n_undefined",), words.count),
+        ("mean |y|", ("mean_absolute",), words.number),
+        ("median |y|", ("median_absolute",), words.number),
+        ("mean y", ("mean",), words.signed),
+        ("positive share", ("positive_share",), words.percent),
+        ("seed pairs", ("seed_pairs", "n"), words.count),
+        ("seed pairs with equal signs", ("seed_pairs", "equal_signs"), words.count),
+        ("median gap of a seed pair", ("seed_pairs", "median_gap"), words.number),
+    ]
+    rows = [
+        (label, say(dig(found, *path)), say_printed(say, dig(printed, *path))) for label, path, say in figures
+    ]
+    reasons = mapping(found, "reasons")
+    rows += [(f"undefined: {reason}", words.count(n), words.NONE_PRINTED) for reason, n in reasons.items()]
+    return Table(
+        caption="Executed outcomes",
+        columns=("figure", "this run", "published"),
+        rows=tuple(rows),
+        note="Both seeds of a cell share their intervention: the more their outcomes agree, the weaker a "
+        "placebo the donor explanation is.",
+    )
+
+
+def interventions(view: StudyView) -> Table:
+    """Outcomes by intervention."""
+    found = mapping(view.metrics, "outcomes", "by_intervention")
+    rows = tuple(
+        (words.spaced(name), words.count(dig(row, "n")), words.signed(dig(row, "mean")))
+        for name, row in found.items()
+    )
+    return Table(
+        caption="Outcomes by intervention", columns=("intervention", "outcomes", "mean change"), rows=rows
+    )
+
+
+def endpoint_metrics(view: StudyView) -> Mapping[str, Any]:
+    """The metrics of each endpoint, by name."""
+    found = mapping(view.metrics, "endpoints")
+    return mapping(found, "endpoints") or {k: v for k, v in found.items() if isinstance(v, Mapping)}
+
+
+def endpoint_influence(view: StudyView) -> Table:
+    """Each endpoint's gains, and the mean gains without it."""
+    found = endpoint_metrics(view)
+    pairs = _pairs(found)
+    measures = ("interval_score", "point_error")
+    kinds = (("gain", "gain"), ("leave_one_out", "all without it"))
+    columns = [
+        (kind, label, measure, pair) for measure in measures for kind, label in kinds for pair in pairs
+    ]
+    rows = tuple(
+        (task, *(words.signed(dig(row, kind, measure, pair)) for kind, _, measure, pair in columns))
+        for task, row in found.items()
+    )
+    return Table(
+        caption="Influence of each endpoint: its own mean gain, and the mean gain of all others",
+        columns=("endpoint", *(f"{label}, {words.pair(pair)}" for _, label, _, pair in columns)),
+        groups=(("", 1), *((words.MEASURES[m].lower(), 2 * len(pairs)) for m in measures)) if pairs else (),
+        rows=rows,
+    )
+
+
+def endpoint_levels(view: StudyView) -> Table:
+    """Size of the outcomes, share of the error and levels of each endpoint."""
+    found = endpoint_metrics(view)
+    models = [c for c in words.MODELS if any(c in mapping(row, "contexts") for row in found.values())]
+    figures: tuple[tuple[str, str, Format], ...] = (
+        ("mae", "point error", words.number),
+        ("interval_score", "interval score", words.number),
+        ("drift", "drift", words.number),
+        ("coverage", "coverage", words.percent),
+    )
+    rows = tuple(
+        (
+            task,
+            words.count(dig(row, "n_states")),
+            words.count(dig(row, "n_undefined")),
+            words.number(dig(row, "mean_absolute_outcome")),
+            *(words.percent(dig(row, "share_of_error", c)) for c in models),
+            *(say(dig(row, "contexts", c, key)) for key, _, say in figures for c in models),
+        )
+        for task, row in found.items()
+    )
+    wide = [label for label in ("share of error", *(label for _, label, _ in figures)) if models]
+    return Table(
+        caption="Levels of each endpoint",
+        columns=("endpoint", "states", "undefined", "mean |y|", *(c for _ in wide for c in models)),
+        groups=(("", 4), *((label, len(models)) for label in wide)),
+        rows=rows,
+    )
+
+
+def say_printed(say: Format, value: Any) -> str:
+    """A published figure, or a dash where the source prints none."""
+    return words.NONE_PRINTED if value is None else say(value)
+
+
+LEVELS: tuple[tuple[str, str, Format], ...] = (
+    ("interval_score_call", "interval score", words.number),
+    ("interval_score_ensemble", "interval score, ensemble", words.number),
+    ("point_mae_call", "point error (MAE)", words.number),
+    ("point_mae_ensemble", "point error, ensemble", words.number),
+    ("drift", "drift between calls", words.number),
+    ("direction_accuracy", "direction accuracy", words.percent),
+    ("positive_share", "positive points", words.percent),
+    ("coverage", "coverage, nominal 80 %", words.percent),
+    ("coverage_large", "coverage where |y| \u2265 0.01", words.percent),
+    ("width", "interval width", words.number),
+    ("bias", "bias (point minus outcome)", words.signed),
+    ("n_forecasts", "forecasts", words.count),
+    ("n_fallback", "fallbacks", words.count),
+)
+
+
+def _gate_meaning(name: str) -> str:
+    """`M-D margin` in words; a gate of another form keeps its name."""
+    pair, _, clause = name.partition(" ")
+    first, _, second = pair.partition("-")
+    said = {"margin": "the mean", "bound": "its one-sided lower bound"}.get(clause)
+    if said is None or first not in words.CONTEXTS or second not in words.CONTEXTS:
+        return name
+    loss = f"loss of {words.CONTEXTS[first]} minus loss of {words.CONTEXTS[second]}"
+    return f"{loss}: {said}"
+
+
+def _gain_tile(view: StudyView, pair: str) -> Tile:
+    contrast = mapping(view.metrics, "contrasts", "interval_score", pair)
+    other = {"D-M": "the description alone", "S-M": "a donor's explanation"}[pair]
+    printed = mapping(contrast, "published")
+    absent = words.NOT_ESTIMABLE if contrast else words.NOT_ASKED
+    return Tile(
+        label=f"Interval-score gain over {other}, {words.pair(pair)}",
+        value=words.signed(dig(contrast, "mean"), absent=absent),
+        parts=(),
+        detail=words.interval(dig(contrast, "lower"), dig(contrast, "upper")) if contrast else "",
+        published=_printed_interval(printed) if printed else None,
+    )
+
+
+def _level_tile(found: Mapping[str, Any], key: str, label: str, say: Format, *, baseline: str | None) -> Tile:
+    models = [c for c in words.MODELS if c in found]
+    return Tile(
+        label=label,
+        value=None if models else words.NOT_ASKED,
+        parts=tuple(
+            (c, say(dig(found, c, key)), say_printed(say, dig(_published_levels(found, c), key)))
+            for c in models
+        ),
+        detail=f"baseline {baseline}: {say(dig(found, baseline, key))}"
+        if baseline
+        else "a baseline has none",
+    )
+
+
+def _published_levels(found: Mapping[str, Any], context: str) -> Mapping[str, Any]:
+    return mapping(found, "published", context) or mapping(found, context, "published")
+
+
+def _check(name: str, found: Mapping[str, Any]) -> Check:
+    known = {"status", "asked", "seen", "reading"}
+    status = str(found.get("status", "not_estimable"))
+    numbers = tuple((words.spaced(k), words.anything(v)) for k, v in found.items() if k not in known)
+    return Check(
+        name=name,
+        question=words.CHECKS[name],
+        status=status if status in words.STATUSES else "not_estimable",
+        word=words.STATUSES.get(status, words.title(status)),
+        asked=str(found.get("asked", "")),
+        seen=str(found.get("seen", "nothing")),
+        reading=str(found.get("reading", "This check is not in the metrics.")),
+        numbers=numbers,
+    )
+
+
+def _named_contrasts(view: StudyView) -> list[tuple[str, Mapping[str, Any]]]:
+    """Contrasts with their names, known measures first."""
+    found = mapping(view.metrics, "contrasts")
+    others = [m for m in found if m not in words.MEASURES]
+    return [
+        (_contrast_name(measure, pair, contrast), contrast)
+        for measure in (*words.MEASURES, *others)
+        for pair, contrast in in_order(mapping(found, measure))
+        if isinstance(contrast, Mapping)
+    ]
+
+
+def in_order(pairs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Contrasts of one measure, known pairs first: files keep their keys sorted by name."""
+    return sorted(pairs.items(), key=lambda item: [*words.PAIRS, item[0]].index(item[0]))
+
+
+def _contrast_name(measure: str, pair: str, found: Mapping[str, Any]) -> str:
+    primary = " (primary)" if found.get("role") == "primary" else ""
+    return f"{words.MEASURES.get(measure, words.title(measure))}, {words.pair(pair)}{primary}"
+
+
+def _mean(found: Mapping[str, Any]) -> str:
+    return words.signed(found.get("mean"), absent=words.NOT_ESTIMABLE)
+
+
+def _printed_interval(printed: Mapping[str, Any]) -> str:
+    if words.is_number(printed.get("reduction_share")):
+        return f"{words.percent(printed['reduction_share'])} less drift"
+    if not words.is_number(printed.get("mean")):
+        return words.NONE_PRINTED
+    mean = words.signed(printed["mean"])
+    if words.is_number(printed.get("lower")) and words.is_number(printed.get("upper")):
+        return f"{mean} {words.interval(printed['lower'], printed['upper'])}"
+    return mean
+
+
+def _pairs(found: Mapping[str, Any]) -> list[str]:
+    return [
+        p for p in words.PAIRS if any(p in mapping(row, "gain", "interval_score") for row in found.values())
+    ]

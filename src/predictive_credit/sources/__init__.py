@@ -1,0 +1,1 @@
+"""Pinned data by checksum: wheel members, MoleculeNet, a user's table; mirror first, then origin."""

@@ -1,0 +1,80 @@
+"""Stage `report`: one self-contained page of every study."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from predictive_credit import __version__, config, tables
+from predictive_credit.errors import OutOfOrder
+from predictive_credit.report.page import render
+from predictive_credit.report.view import StudyView
+from predictive_credit.stages import evidence, shell
+from predictive_credit.stages.evidence import FILES, Evidence
+from predictive_credit.stages.paths import METRICS, Project
+
+
+def run(project: Project, params: config.Params) -> str:
+    """Write report/index.html of the project's own studies."""
+    found = [evidence.workspace(project, name) for name in params.studies]
+    return write(found, project.page)
+
+
+def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
+    """Write the page of a project's studies, or of bundles."""
+    project = Project(root)
+    if not bundles and to is None:
+        return run(project, config.load(project.params))
+    found = (
+        [evidence.bundle(folder) for folder in bundles]
+        if bundles
+        else [evidence.workspace(project, name) for name in config.load(project.params).studies]
+    )
+    return write(found, to or project.page)
+
+
+def write(found: Sequence[Evidence], page: Path) -> str:
+    """Render and write, whole or not at all. Raises OutOfOrder before a study is decided."""
+    tables.write_bytes(page, render([view(one) for one in found], version=__version__).encode())
+    return f"{page}: {len(found)} {'study' if len(found) == 1 else 'studies'}, open it in any browser"
+
+
+def view(found: Evidence) -> StudyView:
+    """One study's files, read for the page."""
+    if missing := [name for name in FILES if name not in found.files]:
+        raise OutOfOrder(f"{found.where}: no page before the study is decided; {missing[0]} is missing")
+    outcomes, _ = found.outcomes_and_salts()
+    return StudyView(
+        name=found.freeze["study"],
+        metrics={metric: found.json(f"metrics/{metric}.json") for metric in METRICS},
+        pool=found.json("pool.json"),
+        freeze=found.freeze,
+        ledger=found.ledger,
+        states=found.states,
+        explanations=found.explanations,
+        plan=found.plan,
+        prompts=found.prompts,
+        answers=found.answers,
+        outcomes=outcomes,
+        usage=found.usage,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of the stage."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
+    args = parser.parse_args(argv)
+
+    def action() -> int:
+        project = Project(args.root)
+        print(run(project, config.load(project.params)))
+        return 0
+
+    sys.exit(shell.guarded(action))
+
+
+if __name__ == "__main__":
+    main()

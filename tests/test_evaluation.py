@@ -1,0 +1,324 @@
+"""Evaluation of planted studies: what is there is found, what is not is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from predictive_credit import canonical, scoring
+from predictive_credit.errors import Unpaired
+from predictive_credit.records import Context, Explanation
+from predictive_credit.studies.evaluation import Scored, evaluate, losses
+from tests import planted
+from tests.planted import study
+
+STATE = "molecular/assay-03/0.25/1"
+
+
+def report(scored: Scored, *, seed: int = 1, scale: str = "full") -> Any:
+    return evaluate(scored, seed=seed, inference=planted.INFERENCE, scale=scale, integrity=planted.SOUND)
+
+
+@pytest.fixture(scope="module")
+def read() -> Any:
+    """What comes out for a forecaster that follows its cards, with cards that are right."""
+    return report(study(planted.reader))
+
+
+def test_a_right_card_that_is_read_has_value_and_alignment_and_no_harm(read):
+    assert {name: read["checks"][name]["status"] for name in ("value", "alignment", "sensitivity")} == {
+        "value": "passed", "alignment": "passed", "sensitivity": "passed",
+    }  # fmt: skip
+    assert read["decision"]["status"] == "confirmation_no_go"
+    assert read["contrasts"]["drift"]["D-M"]["lower"] > 0
+    assert read["contrasts"]["drift"]["D-S"]["lower"] > 0
+
+
+def test_a_planted_swap_of_donors_turns_alignment_round(read):
+    turned = report(planted.swapped(study(planted.reader)))
+    before, after = (r["contrasts"]["interval_score"]["S-M"] for r in (read, turned))
+    assert before["lower"] > 0 > after["upper"]
+    assert after["mean"] == pytest.approx(-before["mean"])
+    assert turned["checks"]["alignment"]["status"] == "failed"
+
+
+def test_cards_that_mislead_do_harm_and_the_rule_confirms_it_only_against_a_calm_donor():
+    scored = study(planted.misled)
+    gates = report(scored)["decision"]["gates"]
+    # The donor's card misleads as much as the matched one: harm beyond the description, not beyond it.
+    assert [name for name, gate in gates.items() if gate["held"]] == ["M-D margin", "M-D bound"]
+    calm = {
+        unit: replace(forecast, point=0.0, lower=-0.03, upper=0.03) if "/S/" in unit else forecast
+        for unit, forecast in scored.forecasts.items()
+    }
+    found = report(replace(scored, forecasts=calm))
+    assert found["decision"]["status"] == "harm_confirmed"
+    assert all(gate["held"] for gate in found["decision"]["gates"].values())
+
+
+def test_contexts_rank_an_oracle_before_the_mean_before_a_biased_forecaster(read):
+    oracle = report(study(planted.oracle))["contexts"]
+    biased = report(study(planted.misled))["contexts"]
+    for figure in ("point_mae_call", "interval_score_call", "interval_score_ensemble"):
+        assert oracle["M"][figure] < oracle["mean"][figure] < biased["M"][figure]
+    assert oracle["M"]["coverage"] == 1.0
+    assert biased["M"]["bias"] == pytest.approx(0.06, abs=0.01)
+    assert read["contexts"]["M"]["point_mae_call"] < read["contexts"]["S"]["point_mae_call"]
+
+
+def test_a_constant_forecaster_gives_no_contrast_and_no_sensitivity_and_no_nan():
+    found = report(study(planted.constant))
+    for pair in ("D-M", "S-M"):
+        contrast = found["contrasts"]["interval_score"][pair]
+        assert (contrast["status"], contrast["mean"], contrast["lower"]) == ("not_estimable", 0.0, None)
+    for check in ("value", "alignment", "sensitivity"):
+        assert found["checks"][check]["status"] == "not_estimable"
+    assert found["decision"]["status"] == "confirmation_no_go"
+    assert any("D-M has no interval" in limit for limit in found["decision"]["limits"])
+    assert found["contexts"]["D"]["drift"] == 0.0
+
+
+def test_baselines_are_the_burn_ins_and_their_figures_are_the_plain_ones(read):
+    y, burn_in = planted.values(study(planted.reader)), planted.BURN_IN
+    baselines = read["contexts"]
+    assert baselines["zero"]["point_mae_call"] == pytest.approx(np.abs(y).mean())
+    assert baselines["positive"]["point_mae_call"] == pytest.approx(np.abs(y - burn_in.mean_absolute).mean())
+    assert baselines["mean"]["bias"] == pytest.approx(burn_in.mean - y.mean())
+    assert baselines["mean"]["coverage"] == pytest.approx(((y >= burn_in.q10) & (y <= burn_in.q90)).mean())
+    large = y[np.abs(y) >= 0.01]
+    assert baselines["zero"]["coverage_large"] == pytest.approx(
+        scoring.coverage(large, burn_in.q10, burn_in.q90)
+    )
+    assert baselines["positive"]["direction_accuracy"] == pytest.approx((y > 0).mean())
+    assert {b["drift"] for name, b in baselines.items() if name in ("zero", "positive", "mean")} == {0.0}
+
+
+def test_an_ensemble_is_the_mean_of_the_two_calls():
+    scored = study(planted.reader)
+    found = report(scored)["contexts"]["D"]
+    table = losses(scored).query("context == 'D'")
+    middle = table.groupby("state_id")[["point", "lower", "upper", "outcome"]].mean()
+    assert found["point_mae_ensemble"] == pytest.approx((middle["point"] - middle["outcome"]).abs().mean())
+    assert found["interval_score_ensemble"] == pytest.approx(
+        scoring.interval_score(middle["outcome"], middle["lower"], middle["upper"]).mean()
+    )
+    assert found["point_mae_ensemble"] < found["point_mae_call"]
+    gaps = table.groupby("state_id")["point"].agg(lambda p: p.max() - p.min())
+    assert found["drift"] == pytest.approx(gaps.mean())
+
+
+def test_losses_are_one_row_a_unit_sorted_by_id_with_what_can_be_recomputed():
+    scored = study(planted.reader, undefined={STATE}, fallbacks={f"{STATE}/M/2"})
+    table = losses(scored)
+    assert list(table.columns) == [
+        "unit_id", "state_id", "task", "budget", "seed", "context", "call", "intervention",
+        "point", "lower", "upper", "is_fallback", "outcome",
+        "point_error", "interval_score", "covered", "width", "direction_correct",
+    ]  # fmt: skip
+    assert list(table["unit_id"]) == sorted(scored.forecasts)
+    unit, state = "molecular/assay-07/0.5/2/S/1", "molecular/assay-07/0.5/2"
+    (row,) = table[table["unit_id"] == unit].to_dict("records")
+    forecast, outcome = scored.forecasts[unit], scored.outcomes[state].value
+    place = (row["state_id"], row["task"], row["budget"], row["seed"], row["context"], row["call"])
+    assert place == (state, "assay-07", 0.5, 2, "S", 1)
+    assert outcome is not None
+    assert (row["point"], row["outcome"]) == (forecast.point, outcome)
+    assert row["point_error"] == pytest.approx(abs(forecast.point - outcome))
+    assert row["covered"] == (forecast.lower <= outcome <= forecast.upper)
+    assert row["direction_correct"] == (forecast.point * outcome > 0)
+    undefined = table[table["state_id"] == STATE]
+    assert (
+        undefined[["outcome", "point_error", "interval_score", "covered", "direction_correct"]]
+        .isna()
+        .all(axis=None)
+    )
+    assert undefined["width"].notna().all()
+    assert list(table.loc[table["is_fallback"], "unit_id"]) == [f"{STATE}/M/2"]
+
+
+def test_an_undefined_outcome_keeps_its_row_its_reason_and_its_bounds():
+    found = report(study(planted.reader, undefined={STATE}))
+    contrast = found["contrasts"]["interval_score"]["D-M"]
+    executed = report(study(planted.reader))["contrasts"]["interval_score"]["D-M"]
+    assert (contrast["n_states"], executed["n_states"]) == (71, 72)
+    assert contrast["mean"] != executed["mean"]
+    assert contrast["worst_case"] < executed["mean"] < contrast["best_case"]
+    assert found["contrasts"]["drift"]["D-M"]["n_states"] == 72
+    assert found["outcomes"]["n_undefined"] == 1
+    assert found["outcomes"]["reasons"] == {"single-class test set": 1}
+    assert found["endpoints"]["endpoints"]["assay-03"]["n_undefined"] == 1
+    assert any("1 of 72 outcomes are undefined" in limit for limit in found["decision"]["limits"])
+
+
+def test_an_endpoint_without_a_defined_outcome_is_no_cluster_and_nothing_is_nan():
+    everything = {f"molecular/assay-03/{b}/{s}" for b in ("0.25", "0.5", "1") for s in (1, 2)}
+    found = report(study(planted.reader, undefined=everything))
+    assert found["contrasts"]["interval_score"]["D-M"]["n_clusters"] == 11
+    endpoint = found["endpoints"]["endpoints"]["assay-03"]
+    assert endpoint["mean_absolute_outcome"] is None
+    assert endpoint["gain"]["interval_score"]["D-M"] is None
+    assert endpoint["scaled_gain"]["point_error"]["S-M"] is None
+    canonical.encode(found)
+
+
+def test_without_any_defined_outcome_the_report_stands_and_says_nothing():
+    scored = study(planted.reader, endpoints=3, seeds=(1, 2))
+    found = report(study(planted.reader, endpoints=3, undefined=set(scored.outcomes)))
+    assert found["contrasts"]["interval_score"]["D-M"]["mean"] is None
+    assert found["contexts"]["M"]["coverage"] is None
+    assert found["contexts"]["M"]["width"] is not None
+    assert found["outcomes"]["mean_absolute"] is None
+    assert found["outcomes"]["seed_pairs"] == {"n": 0, "equal_signs": 0, "median_gap": None}
+    assert found["decision"]["gates"]["M-D margin"]["seen"] is None
+    canonical.encode(found)
+
+
+def test_fallbacks_stay_in_the_denominator_and_complete_cases_leave_them_out():
+    units = {f"{STATE}/M/1", f"{STATE}/M/2", "molecular/assay-05/1/2/D/1"}
+    found = report(study(planted.reader, fallbacks=units))
+    contrast = found["contrasts"]["interval_score"]["D-M"]
+    assert (contrast["n_states"], contrast["complete_case"]["n_states"]) == (72, 70)
+    assert found["contrasts"]["interval_score"]["S-M"]["complete_case"]["n_states"] == 71
+    assert contrast["worst_case"] < contrast["mean"] < contrast["best_case"]
+    assert (found["contexts"]["M"]["n_fallback"], found["contexts"]["D"]["n_fallback"]) == (2, 1)
+    assert found["checks"]["delivery"]["readable"] == 429
+    assert any("3 of 432 forecasts are the fallback" in limit for limit in found["decision"]["limits"])
+
+
+def test_one_forecast_in_ten_unreadable_fails_delivery():
+    scored = study(planted.reader)
+    assert report(scored)["checks"]["delivery"]["status"] == "passed"
+    found = report(study(planted.reader, fallbacks=sorted(scored.forecasts)[::10]))
+    assert found["checks"]["delivery"]["status"] == "failed"
+
+
+def test_a_donor_without_a_text_fails_delivery():
+    scored = study(planted.reader)
+    card = scored.explanations[STATE].card
+    silent = Explanation(state_id=STATE, agent="planted", text="  \n", card=card)
+    found = report(replace(scored, explanations={**scored.explanations, STATE: silent}))
+    delivery = found["checks"]["delivery"]
+    assert (delivery["to_explain"], delivery["explained"], delivery["status"]) == (288, 284, "failed")
+
+
+@pytest.mark.parametrize("contexts", [("M", "S"), ("D", "M"), ("D",), ("D", "S")])
+def test_a_context_that_was_not_asked_leaves_its_contrasts_out_and_its_gates_unseen(contexts):
+    asked = tuple(Context(c) for c in contexts)
+    found = report(study(planted.reader, contexts=asked))
+    assert set(found["contexts"]) == {"study", "scale", "published", "zero", "positive", "mean", *contexts}
+    for pair in ("D-M", "S-M"):
+        present = set(pair.split("-")) <= set(contexts)
+        assert (pair in found["contrasts"]["interval_score"]) == present
+        gates = [g for name, g in found["decision"]["gates"].items() if name.startswith(f"M-{pair[0]}")]
+        assert all((g["seen"] is not None) == present for g in gates)
+    assert ("D-S" in found["contrasts"]["drift"]) == ({"D", "S"} <= set(contexts))
+    assert any("Not asked" in limit for limit in found["decision"]["limits"])
+    canonical.encode(found)
+
+
+def test_asking_fewer_contexts_moves_no_interval_that_is_left(read):
+    without = report(study(planted.reader, contexts=(Context.DESCRIPTION, Context.MATCHED)))
+    assert without["contrasts"]["interval_score"]["D-M"] == read["contrasts"]["interval_score"]["D-M"]
+
+
+def test_two_pairs_with_the_same_gains_have_streams_of_their_own():
+    scored = study(planted.reader)
+    donor_like_description = {
+        unit: replace(scored.forecasts[unit.replace("/S/", "/D/")], unit_id=unit) for unit in scored.forecasts
+    }
+    found = report(replace(scored, forecasts=donor_like_description))["contrasts"]["interval_score"]
+    assert found["S-M"]["mean"] == found["D-M"]["mean"]
+    assert found["S-M"]["lower"] != found["D-M"]["lower"]
+
+
+def test_the_same_seed_gives_the_same_report_and_another_seed_other_intervals(read):
+    assert canonical.encode(report(study(planted.reader))) == canonical.encode(read)
+    other = report(study(planted.reader), seed=2)["contrasts"]["interval_score"]["D-M"]
+    assert other["mean"] == read["contrasts"]["interval_score"]["D-M"]["mean"]
+    assert other["lower"] != read["contrasts"]["interval_score"]["D-M"]["lower"]
+
+
+def test_forecasts_in_another_order_give_the_same_report(read):
+    scored = study(planted.reader)
+    turned = dict(reversed(list(scored.forecasts.items())))
+    assert canonical.encode(report(replace(scored, forecasts=turned))) == canonical.encode(read)
+
+
+def test_few_endpoints_are_not_estimable_and_said_to_be_few():
+    found = report(study(planted.reader, endpoints=2), scale="quick")
+    assert found["contrasts"]["interval_score"]["D-M"]["status"] == "not_estimable"
+    assert any("2 endpoints instead of 12" in limit for limit in found["decision"]["limits"])
+    assert any("Scale is quick" in limit for limit in found["decision"]["limits"])
+
+
+def test_every_report_says_which_study_and_scale_it_is_of():
+    found = report(study(planted.reader, name="tox21", endpoints=3), scale="quick")
+    assert {(r["study"], r["scale"]) for r in found.values()} == {("tox21", "quick")}
+    assert set(found) == {"decision", "checks", "contrasts", "contexts", "endpoints", "outcomes"}
+
+
+def test_published_figures_stand_beside_ours_and_never_in_their_place(read):
+    ours = read["contrasts"]["interval_score"]["D-M"]
+    assert ours["published"] == {"mean": -0.002628, "lower": -0.017392, "upper": 0.010375}
+    assert ours["mean"] > 0
+    assert read["contrasts"]["point_error"]["D-M"]["published"] is None
+    assert read["contexts"]["published"]["D"]["drift"] == 0.01004
+    assert read["outcomes"]["published"]["seed_pairs"]["equal_signs"] == 27
+    roles = {
+        m: {c["role"] for c in pairs.values()}
+        for m, pairs in read["contrasts"].items()
+        if m not in ("study", "scale")
+    }
+    assert {m for m, role in roles.items() if role == {"primary"}} == {"interval_score"}
+
+
+def test_endpoints_add_up_to_the_whole(read):
+    endpoints = read["endpoints"]["endpoints"]
+    assert sum(e["share_of_error"]["D"] for e in endpoints.values()) == pytest.approx(1.0)
+    gains = [e["gain"]["point_error"]["S-M"] for e in endpoints.values()]
+    overall = read["contrasts"]["point_error"]["S-M"]["mean"]
+    assert np.mean(gains) == pytest.approx(overall)
+    one = endpoints["assay-03"]
+    assert one["leave_one_out"]["point_error"]["S-M"] == pytest.approx(
+        (12 * overall - one["gain"]["point_error"]["S-M"]) / 11
+    )
+    assert one["scaled_gain"]["point_error"]["S-M"] == pytest.approx(
+        one["gain"]["point_error"]["S-M"] / one["mean_absolute_outcome"]
+    )
+    scaled = [e["scaled_gain"]["point_error"]["S-M"] for e in endpoints.values()]
+    assert read["contrasts"]["point_error_scaled"]["S-M"]["mean"] == pytest.approx(np.mean(scaled))
+    assert np.mean([e["contexts"]["M"]["mae"] for e in endpoints.values()]) == pytest.approx(
+        read["contexts"]["M"]["point_mae_call"]
+    )
+
+
+def test_outcomes_are_described_by_seed_pair_and_by_intervention(read):
+    scored = study(planted.reader)
+    y = {s.id: scored.outcomes[s.id].value or 0.0 for s in scored.states}
+    pairs = [(y[i], y[f"{i[:-1]}2"]) for i in y if i.endswith("/1")]
+    seen = read["outcomes"]["seed_pairs"]
+    assert seen["n"] == 36
+    assert seen["equal_signs"] == sum(a * b > 0 for a, b in pairs)
+    assert seen["median_gap"] == pytest.approx(np.median([abs(a - b) for a, b in pairs]))
+    assert sum(i["n"] for i in read["outcomes"]["by_intervention"].values()) == 72
+    assert read["outcomes"]["mean_absolute"] == pytest.approx(np.mean(np.abs(list(y.values()))))
+
+
+def test_a_missing_extra_or_unexecuted_unit_is_refused_by_name():
+    scored = study(planted.reader, endpoints=3)
+    unit = "molecular/assay-01/0.5/2/S/1"
+    less = {u: f for u, f in scored.forecasts.items() if u != unit}
+    with pytest.raises(Unpaired, match=f"1 rows missing, 0 not planned, first {unit}"):
+        losses(replace(scored, forecasts=less))
+    with pytest.raises(Unpaired, match="36 not planned"):
+        report(replace(scored, contexts=(Context.DESCRIPTION, Context.MATCHED)))
+    outcomes = {i: o for i, o in scored.outcomes.items() if i != "molecular/assay-01/0.5/2"}
+    with pytest.raises(Unpaired, match=r"1 states have no executed outcome, first molecular/assay-01/0\.5/2"):
+        report(replace(scored, outcomes=outcomes))
+    with pytest.raises(Unpaired, match=r"first assay-00/0\.25/1"):
+        report(replace(scored, states=scored.states[1:], forecasts={
+            u: f for u, f in scored.forecasts.items() if not u.startswith(f"{scored.states[0].id}/")
+        }))  # fmt: skip
