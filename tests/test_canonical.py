@@ -1,5 +1,6 @@
 import math
 from enum import StrEnum
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_equal_values_have_one_digest_whatever_the_order_of_their_keys(value):
-    def reverse(v):
+    def reverse(v: Any) -> Any:
         if isinstance(v, dict):
             return {k: reverse(v[k]) for k in reversed(list(v))}
         return [reverse(x) for x in v] if isinstance(v, list) else v

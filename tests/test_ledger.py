@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -5,20 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predictive_credit.errors import OutOfOrder, Tampered
-from predictive_credit.ledger import NEXT, Phase, advance, append, check_chain
+from predictive_credit.ledger import NEXT, Event, Phase, advance, append, check_chain
 
 ORDER = (Phase.PLANNED, Phase.SEALED, Phase.FROZEN, Phase.OPENED, Phase.DECIDED)
 
 
-def add(events, phase):
+def add(events: Sequence[Event], phase: Phase) -> tuple[Event, ...]:
     return append(
         events, phase, study="molecular", scale="quick", time_utc="2026-01-01T00:00:00+00:00",
         package_version="0", git_revision=None, digests={"a.json": str(len(events))},
     )  # fmt: skip
 
 
-def whole():
-    events = ()
+def whole() -> tuple[Event, ...]:
+    events: tuple[Event, ...] = ()
     for phase in ORDER:
         events = add(events, phase)
     return events

@@ -1,9 +1,10 @@
 import numpy as np
+from numpy.typing import NDArray
 
 from predictive_credit.streams import stream, unit_seed
 
 
-def draws(*names, seed=7):
+def draws(*names: str, seed: int = 7) -> NDArray[np.float64]:
     return stream(seed, *names).random(5)
 
 

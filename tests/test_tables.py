@@ -32,13 +32,18 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         tables.write_json(path, {"a": float("nan")})
     with pytest.raises(TypeError):
-        tables.write_bytes(path, None)
+        tables.write_bytes(path, None)  # type: ignore[arg-type]  # the fault under test
     assert tables.read_json(path) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir() if p.name != "vault"] == ["x.json"]
 
 
 def test_rows_become_axes_in_the_house_order():
-    values = {(s, c, k): 100 * i + 10 * j + k for i, s in enumerate("ab") for j, c in enumerate("DM") for k in (1, 2)}
+    values = {
+        (s, c, k): 100 * i + 10 * j + k
+        for i, s in enumerate("ab")
+        for j, c in enumerate("DM")
+        for k in (1, 2)
+    }
     array = tables.cube(values, ["a", "b"], ["D", "M"], [1, 2])
     np.testing.assert_array_equal(array[1, 0], [101, 102])
     assert array.shape == (2, 2, 2)

@@ -43,45 +43,74 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
 
-    def add(name: str, help: str, command: Callable[[argparse.Namespace], int], epilog: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=help, description=help, epilog=epilog, formatter_class=raw)
+    def add(
+        name: str, help: str, command: Callable[[argparse.Namespace], int], *examples: str
+    ) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name, help=help, description=help, epilog="\n".join(examples), formatter_class=raw
+        )
         sub.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
         sub.set_defaults(command=command)
         return sub
 
     overrides = "Hydra overrides, e.g. scale=full pool=tox21"
-    plan = add("plan", "Print the states and units a study would ask, without running anything.", _plan,
-               "  predictive-credit plan\n  predictive-credit plan molecular scale=full pool=tox21")  # fmt: skip
+    plan = add(
+        "plan", "Print the states and units a study would ask, without running anything.", _plan,
+        "  predictive-credit plan",
+        "  predictive-credit plan molecular scale=full pool=tox21",
+    )  # fmt: skip
     plan.add_argument("study", nargs="?", help="one study (default: all)")
     plan.add_argument("overrides", nargs="*", help=overrides)
-    fetch = add("fetch", "Resolve the pools in use (mirror, then origin) and check their sha256.", _fetch,
-                "  predictive-credit fetch\n  PREDICTIVE_CREDIT_MIRROR=mirror predictive-credit fetch pool=tox21")  # fmt: skip
+    fetch = add(
+        "fetch", "Resolve the pools in use (mirror, then origin) and check their sha256.", _fetch,
+        "  predictive-credit fetch",
+        "  PREDICTIVE_CREDIT_MIRROR=mirror predictive-credit fetch pool=tox21",
+    )  # fmt: skip
     fetch.add_argument("overrides", nargs="*", help=overrides)
-    run = add("run", "Run every stage in a folder of its own with Hydra; -m sweeps.", _plan,
-              "  predictive-credit run forecaster=priors\n  predictive-credit run -m pool=moleculeace,tox21 seed=1,2\n\n"
-              "Each job has its folder under outputs/ or multirun/, with params.yaml, data/, metrics/ and report/;\n"
-              "predictive-credit diff and verify take such folders.")  # fmt: skip
+    run = add(
+        "run", "Run every stage in a folder of its own with Hydra; -m sweeps.", _plan,
+        "  predictive-credit run forecaster=priors",
+        "  predictive-credit run -m pool=moleculeace,tox21 seed=1,2",
+        "",
+        "Each job has its folder under outputs/ or multirun/, with params.yaml, data/, metrics/ and",
+        "report/; predictive-credit diff and verify take such folders.",
+    )  # fmt: skip
     run.add_argument("overrides", nargs="*", help=f"{overrides}; -m for a sweep")
-    verify = add("verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
-                 "  predictive-credit verify bundles/molecular\n  predictive-credit verify .")  # fmt: skip
+    verify = add(
+        "verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
+        "  predictive-credit verify bundles/molecular",
+        "  predictive-credit verify .",
+    )  # fmt: skip
     verify.add_argument("target", type=Path, help="a bundle, or a project's root")
-    bundle = add("bundle", "Pack a decided study into one directory that verifies anywhere.", _bundle,
-                 "  predictive-credit bundle molecular --to results/tox21-full")  # fmt: skip
+    bundle = add(
+        "bundle", "Pack a decided study into one directory that verifies anywhere.", _bundle,
+        "  predictive-credit bundle molecular --to results/tox21-full",
+    )  # fmt: skip
     bundle.add_argument("study", help="a decided study")
     bundle.add_argument("--to", type=Path, help="destination (default: bundles/STUDY)")
-    report = add("report", "Write the self-contained page of a project or of bundles.", _report,
-                 "  predictive-credit report\n  predictive-credit report results/tox21-full --to page.html")  # fmt: skip
+    report = add(
+        "report", "Write the self-contained page of a project or of bundles.", _report,
+        "  predictive-credit report",
+        "  predictive-credit report results/tox21-full --to page.html",
+    )  # fmt: skip
     report.add_argument("bundles", nargs="*", type=Path, help="bundles (default: the project's own studies)")
     report.add_argument("--to", type=Path, help="the page (default: report/index.html)")
-    diff = add("diff", "List the outcomes, explanations and forecasts that changed between two revisions.", _diff,
-               "  predictive-credit diff HEAD workspace\n  predictive-credit diff pro flash --study molecular\n\n"
-               "A side is a git revision, a DVC experiment, `workspace`, a bundle or a project folder.")  # fmt: skip
+    diff = add(
+        "diff", "List the outcomes, explanations and forecasts that changed between two revisions.", _diff,
+        "  predictive-credit diff HEAD workspace",
+        "  predictive-credit diff pro flash --study molecular",
+        "",
+        "A side is a git revision, a DVC experiment, `workspace`, a bundle or a project folder.",
+    )  # fmt: skip
     diff.add_argument("old")
     diff.add_argument("new")
     diff.add_argument("--study", default="molecular")
     diff.add_argument("--limit", type=int, default=20, help="lines to print (default: 20; 0 prints all)")
-    params = add("params", "Compose conf/ into params.yaml, or check that they are equal.", _params,
-                 "  predictive-credit params --check\n  predictive-credit params --write scale=full")  # fmt: skip
+    params = add(
+        "params", "Compose conf/ into params.yaml, or check that they are equal.", _params,
+        "  predictive-credit params --check",
+        "  predictive-credit params --write scale=full",
+    )  # fmt: skip
     what = params.add_mutually_exclusive_group(required=True)
     what.add_argument("--check", action="store_true", help="exit 1 with the first difference")
     what.add_argument("--write", action="store_true", help="write params.yaml")

@@ -20,7 +20,9 @@ FENCE_CLOSE: Final = "</explanation>"
 # (<|im_end|>, </s>, [INST]), which a tokenizer would read as the end of the user's turn.
 _TAG_OPENING: Final = re.compile(r"[<＜](?=\s*[|/!?｜▁A-Za-z_])")
 _BRACKET_TOKEN: Final = re.compile(r"\[(?=\s*/?\s*(?:INST|SYS|AVAILABLE_TOOLS|TOOL))", re.IGNORECASE)
-_CONTROL: Final = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROL: Final = re.compile(
+    r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,9 @@ def forecast_units(
             explanation = explanations[author] if author is not None else None
             text = forecast_prompt(state, context, explanation, sampling=sampling)
             texts.append(text)
-            units += [_forecast_unit(state, context, call, author, text, seed) for call in range(1, calls + 1)]
+            units += [
+                _forecast_unit(state, context, call, author, text, seed) for call in range(1, calls + 1)
+            ]
     return units, texts
 
 

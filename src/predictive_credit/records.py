@@ -85,9 +85,7 @@ class Outcome:
             raise ValueError(f"outcome of {self.state_id} is {self.value}; say why it is undefined")
 
 
-SlotName = Literal[
-    "direction", "target", "intermediate", "regime", "falsifier", "counterfactual"
-]
+SlotName = Literal["direction", "target", "intermediate", "regime", "falsifier", "counterfactual"]
 SLOT_NAMES: tuple[SlotName, ...] = (
     "direction", "target", "intermediate", "regime", "falsifier", "counterfactual",
 )  # fmt: skip

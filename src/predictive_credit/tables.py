@@ -40,9 +40,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Indented JSON with sorted keys: an artifact people and `git diff` read."""
-    text = json.dumps(
-        canonical.plain(value), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
-    )
+    text = json.dumps(canonical.plain(value), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
     write_bytes(path, text.encode() + b"\n")
 
 
@@ -108,7 +106,9 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(["" if v is None else repr(v) if isinstance(v, float) else v for v in row] for row in rows)
+    writer.writerows(
+        ["" if v is None else repr(v) if isinstance(v, float) else v for v in row] for row in rows
+    )
     write_bytes(path, buffer.getvalue().encode())
 
 

@@ -9,9 +9,10 @@ from predictive_credit.records import Prompt, Reply, State
 
 # GBNF. A line holds one sentence or two; the card's labels and their order are given.
 GRAMMAR: Final = r"""
-root ::= "Direction: " ("increase" | "decrease") "\nTarget: " target "\nIntermediate: " line "\nRegime: " line
-  "\nFalsifier: " line "\nCounterfactual: " line
-target ::= "ROC AUC will " ("increase" | "decrease") " by " size " (80% interval: minus " size ", plus " size ")"
+root ::= "Direction: " verb "\nTarget: " target "\nIntermediate: " line "\nRegime: " line rest
+rest ::= "\nFalsifier: " line "\nCounterfactual: " line
+target ::= "ROC AUC will " verb " by " size " (80% interval: minus " size ", plus " size ")"
+verb ::= "increase" | "decrease"
 size ::= "0.0" [0-9] [0-9] [0-9]
 line ::= [A-Za-z] [^\n<>]{10,160}
 """.strip()

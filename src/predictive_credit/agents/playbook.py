@@ -16,7 +16,8 @@ from predictive_credit import prompts
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, JsonScalar, Prompt, Reply, State
 
-ORDINARY_HEADROOM: Final = 0.15  # 1 - ROC AUC of a usual fingerprint model, whose changes are taken as they are
+# 1 - ROC AUC of a usual fingerprint model; a state with this headroom is told the burn-in's change as it is.
+ORDINARY_HEADROOM: Final = 0.15
 HEADROOM_LIMITS: Final = (0.5, 2.0)  # a factor beyond these would trust one cross-validation too far
 
 
@@ -102,14 +103,14 @@ def card_text(state: State, burn_in: BurnIn) -> str:
 
     Raises BadConfig if the playbook or the burn-in does not know the state's intervention.
     """
-    play, mean, minus, plus = (PLAYS.get(state.intervention.name), *stated_change(state, burn_in))
+    play = PLAYS.get(state.intervention.name)
     if play is None:
         raise BadConfig(
             f"{state.id}: the playbook knows nothing of {state.intervention.name!r}, only of "
             f"{', '.join(PLAYS)}; choose another agent"
         )
+    mean, minus, plus = stated_change(state, burn_in)
     up = mean >= 0
-    auc = _level(state.facts.get("cv_auc"))
     return prompts.text("playbook_card").format(
         verb="increase" if up else "decrease",
         why=play.helps if up else play.harms,
@@ -118,9 +119,7 @@ def card_text(state: State, burn_in: BurnIn) -> str:
         plus=f"{plus:.4f}",
         intermediate=play.intermediate,
         regime=play.regime,
-        compounds=_compounds(state.facts),
-        level=f", {auc} for the parent," if auc else "",
-        opposite="down" if up else "up",
+        here=_here(state.facts),
         counterfactual=play.counterfactual,
     )
 
@@ -146,13 +145,13 @@ def headroom(auc: JsonScalar) -> float:
     return min(max((1.0 - auc) / ORDINARY_HEADROOM, low), high)
 
 
-def _level(value: JsonScalar) -> str | None:
-    return f"{value:.3f}" if isinstance(value, int | float) else None
-
-
-def _compounds(facts: Mapping[str, JsonScalar]) -> str:
-    n, share = facts.get("n_train"), facts.get("prevalence")
-    if not isinstance(n, int):
-        return ""
-    active = f", {100 * share:.1f} % active" if isinstance(share, int | float) else ""
-    return f"; here {n:,} compounds{active}"
+def _here(facts: Mapping[str, JsonScalar]) -> str:
+    """The state's own numbers, as far as they are known."""
+    n, share, auc = (facts.get(key) for key in ("n_train", "prevalence", "cv_auc"))
+    known = [
+        f"{n:,} compounds" if isinstance(n, int) else None,
+        f"{100 * share:.1f} % active" if isinstance(share, int | float) else None,
+        f"cross-validated ROC AUC {auc:.3f}" if isinstance(auc, int | float) else None,
+    ]
+    said = ", ".join(fact for fact in known if fact is not None)
+    return f"; here {said}" if said else ""

@@ -14,7 +14,8 @@ from predictive_credit.records import Forecast, MalformedForecast
 
 # GBNF. Four decimals below a tenth: all but freak changes of a ROC AUC.
 GRAMMAR: Final = r"""
-root ::= "ROC AUC will " ("increase" | "decrease") " by " size " (80% interval: minus " size ", plus " size ")"
+root ::= "ROC AUC will " verb " by " size " (80% interval: minus " size ", plus " size ")"
+verb ::= "increase" | "decrease"
 size ::= "0.0" [0-9] [0-9] [0-9]
 """.strip()
 

@@ -47,7 +47,10 @@ class LlamaCppModel:
         if self._server is None:
             raise RuntimeError(f"{self.name} was closed")
         started = time.perf_counter()
-        raw = self._server.handle_chat_completions(_request(prompt, prefix_cache=self._prefix_cache))
+        try:
+            raw = self._server.handle_chat_completions(_request(prompt, prefix_cache=self._prefix_cache))
+        except (RuntimeError, ValueError) as error:  # thrown out of C++, or bytes that are not UTF-8
+            raw = {"error": {"message": str(error)}}
         return _reply(raw, self.name, self.resolved, latency_s=time.perf_counter() - started)
 
     def close(self) -> None:

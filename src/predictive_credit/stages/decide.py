@@ -36,7 +36,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
     decided = shell.record(project, name, params.scale, events, Phase.DECIDED, digests)
     shell.write_ledger(paths.decided, decided)
     gates = metrics["decision"]["gates"].values()
-    return f"{name}: {metrics['decision']['status']} ({sum(g['held'] for g in gates)} of {len(gates)} gates held)"
+    held = sum(gate["held"] for gate in gates)
+    return f"{name}: {metrics['decision']['status']}, {held} of {len(gates)} gates held"
 
 
 def write_plots(paths: StudyPaths, contrasts: dict[str, Any]) -> None:
@@ -52,14 +53,12 @@ def write_plots(paths: StudyPaths, contrasts: dict[str, Any]) -> None:
         ],
     )
     rows = pd.read_parquet(paths.losses).dropna(subset=["outcome"])
-    grouped = rows.groupby(["state_id", "context"], sort=True)
-    points = grouped["point"].agg(lambda p: float(p.max() - p.min()))
-    errors = grouped["point_error"].mean()
-    tables.write_csv(
-        paths.plot("drift_accuracy"),
-        ("state_id", "context", "drift", "point_error"),
-        [(state, context, drift, float(errors[state, context])) for (state, context), drift in points.items()],
+    grouped = rows.groupby(["state_id", "context"], sort=True, as_index=False).agg(
+        lowest=("point", "min"), highest=("point", "max"), point_error=("point_error", "mean")
     )
+    grouped["drift"] = grouped["highest"] - grouped["lowest"]
+    columns = ("state_id", "context", "drift", "point_error")
+    tables.write_csv(paths.plot("drift_accuracy"), columns, grouped[list(columns)].to_numpy().tolist())
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -64,9 +64,12 @@ def _forecasts(data: bytes, name: str) -> Iterator[tuple[str, str]]:
         row = json.loads(line)
         f = row["forecast"]
         fallback = f" fallback: {f['reason']}" if f["is_fallback"] else ""
-        yield row["unit_id"], (
-            f"{f['point']:+.4f} [{f['lower']:+.4f}, {f['upper']:+.4f}]{fallback} "
-            f"({row['reply']['model_resolved'] or row['reply']['model_requested']})"
+        yield (
+            row["unit_id"],
+            (
+                f"{f['point']:+.4f} [{f['lower']:+.4f}, {f['upper']:+.4f}]{fallback} "
+                f"({row['reply']['model_resolved'] or row['reply']['model_requested']})"
+            ),
         )
 
 

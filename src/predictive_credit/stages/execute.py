@@ -30,6 +30,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     tables.write_json(paths.commitment, commitment)
     return f"{name}: {len(outcomes)} outcomes sealed, commitment in {paths.commitment}"
 
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Command line of the stage."""
     shell.main(run, "study", __doc__, argv)

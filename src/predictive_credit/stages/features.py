@@ -17,12 +17,15 @@ def run(project: Project, params: config.Params, name: str) -> str:
     computed = features.compute(table.smiles, params.execution)
     quality = features.save(project.features(name), table, computed)
     source = read_source(project.raw(name))
-    tables.write_json(project.pool_metrics(name), {"pool": name, "scale": params.scale, "source": source} | quality)
+    tables.write_json(
+        project.pool_metrics(name), {"pool": name, "scale": params.scale, "source": source} | quality
+    )
     said = ", ".join(f"{count} {kind}" for kind, count in quality["dropped"].items() if count) or "none"
     return (
         f"{name}: {len(table.smiles):,} molecules, {len(table.endpoints)} endpoints; rows left out: {said} "
         f"(all findings: {project.features(name) / 'findings.csv'})"
     )
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Command line of the stage."""

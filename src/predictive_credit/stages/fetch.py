@@ -16,6 +16,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     note = f"; {record['note']}" if record["note"] else ""
     return f"{name}: {len(record['files'])} files from the {record['source']} ({record['origin']}){note}"
 
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Command line of the stage."""
     shell.main(run, "pool", __doc__, argv)

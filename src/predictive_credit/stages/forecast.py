@@ -12,7 +12,14 @@ from predictive_credit import canonical, config, tables
 from predictive_credit.forecasters import forecaster
 from predictive_credit.journal import Journal, ask_all
 from predictive_credit.records import (
-    Answer, BurnIn, Prompt, PromptText, Reply, Unit, UnitKind, Usage,
+    Answer,
+    BurnIn,
+    Prompt,
+    PromptText,
+    Reply,
+    Unit,
+    UnitKind,
+    Usage,
 )  # fmt: skip
 from predictive_credit.sources import wheels
 from predictive_credit.stages import shell

@@ -51,7 +51,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
     }
     tables.write_json(paths.freeze, record)
     frozen = shell.record(
-        project, name, params.scale, events, Phase.FROZEN, {"freeze.json": canonical.digest_file(paths.freeze)}
+        project,
+        name,
+        params.scale,
+        events,
+        Phase.FROZEN,
+        {"freeze.json": canonical.digest_file(paths.freeze)},
     )
     shell.write_ledger(paths.ledger("frozen"), frozen)
     return f"{name}: frozen, {len(answers)} forecasts of {record['units']['fallbacks']} fallbacks"

@@ -29,7 +29,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
     rows = [(o.state_id, o.value, o.reason, salts[o.state_id], params.scale) for o in outcomes]
     tables.write_csv(paths.outcomes, HEADER, rows)
     opened = shell.record(
-        project, name, params.scale, events, Phase.OPENED, {"outcomes.csv": canonical.digest_file(paths.outcomes)}
+        project,
+        name,
+        params.scale,
+        events,
+        Phase.OPENED,
+        {"outcomes.csv": canonical.digest_file(paths.outcomes)},
     )
     shell.write_ledger(paths.ledger("opened"), opened)
     undefined = sum(o.value is None for o in outcomes)

@@ -32,7 +32,11 @@ class Project:
         return self.root / "metrics" / "pools" / f"{pool}.json"
 
     def study(self, name: str) -> StudyPaths:
-        return StudyPaths(self.root / "data" / name, self.root / "metrics" / name, self.root / "data" / "ledgers" / f"{name}.jsonl")
+        return StudyPaths(
+            self.root / "data" / name,
+            self.root / "metrics" / name,
+            self.root / "data" / "ledgers" / f"{name}.jsonl",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from predictive_credit import canonical, config, planning, tables, vault
 from predictive_credit.agents import agent
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
-from predictive_credit.records import Context, Explanation, State, UnitKind
+from predictive_credit.records import Context, Explanation, State
 from predictive_credit.stages import shell
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import STUDIES
@@ -29,7 +29,9 @@ def run(project: Project, params: config.Params, name: str) -> str:
     )  # fmt: skip
     # In asking order, which is also the order of ids within a kind: states are sorted, D < M < S.
     tables.write_records(paths.plan, [*cards, *forecasts], scale=params.scale)
-    tables.write_records(paths.prompts, sorted([*card_texts, *texts], key=lambda t: t.key), scale=params.scale)
+    tables.write_records(
+        paths.prompts, sorted([*card_texts, *texts], key=lambda t: t.key), scale=params.scale
+    )
     commitment = canonical.digest_file(paths.commitment)
     planned = shell.record(
         project, name, params.scale, (), Phase.PLANNED,
@@ -41,8 +43,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
         {"commitment.json": commitment, "first_opened": vault.first_opening(commitment)},
     )  # fmt: skip
     shell.write_ledger(paths.ledger("planned"), sealed)
-    n_cards = sum(u.kind is UnitKind.ELICIT for u in cards)
-    return f"{name}: {len(states)} states, {n_cards + len(forecasts)} units ({n_cards} cards, {len(forecasts)} forecasts)"
+    units = len(cards) + len(forecasts)
+    return f"{name}: {len(states)} states, {units} units ({len(cards)} cards, {len(forecasts)} forecasts)"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

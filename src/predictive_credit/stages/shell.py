@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +25,9 @@ def guarded(action: Callable[[], int]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; what was committed is kept, run the same command again to resume", file=sys.stderr)
+        print(
+            "interrupted; what was committed is kept, run the same command again to resume", file=sys.stderr
+        )
         return 130
 
 
@@ -55,6 +57,7 @@ def now() -> str:
 
 def git_revision(root: Path) -> str | None:
     """The commit checked out at `root`, with "+dirty" if tracked files differ; None outside git."""
+
     def git(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
 
@@ -69,7 +72,12 @@ def git_revision(root: Path) -> str | None:
 
 
 def record(
-    project: Project, study: str, scale: str, events: Sequence[Event], phase: Phase, digests: dict[str, object]
+    project: Project,
+    study: str,
+    scale: str,
+    events: Sequence[Event],
+    phase: Phase,
+    digests: Mapping[str, object],
 ) -> tuple[Event, ...]:
     """The ledger with one more event, stamped with this moment, package and revision."""
     return ledger.append(
@@ -90,4 +98,14 @@ def write_ledger(path: Path, events: Sequence[Event]) -> None:
     tables.write_bytes(path, tables.encode_lines(events))
 
 
-__all__ = ["Project", "StudyPaths", "git_revision", "guarded", "main", "now", "read_ledger", "record", "write_ledger"]
+__all__ = [
+    "Project",
+    "StudyPaths",
+    "git_revision",
+    "guarded",
+    "main",
+    "now",
+    "read_ledger",
+    "record",
+    "write_ledger",
+]

@@ -21,6 +21,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     tasks = {state.task for state in made}
     return f"{name}: {len(made)} states of {len(tasks)} endpoints from pool {study.pool} ({params.scale})"
 
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Command line of the stage."""
     shell.main(run, "study", __doc__, argv)

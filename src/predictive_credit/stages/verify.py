@@ -119,7 +119,9 @@ def _digests(found: Evidence) -> Iterator[Finding]:
     promised: dict[str, str] = {}
     for event in found.ledger:
         promised |= {name: value for name, value in event.digests.items() if _is_file(name)}
-    promised |= found.freeze["digests"] if promised.get("freeze.json") == _digest(found, "freeze.json") else {}
+    promised |= (
+        found.freeze["digests"] if promised.get("freeze.json") == _digest(found, "freeze.json") else {}
+    )
     for name in sorted({*promised, *DATA_FILES, *(f"metrics/{m}.json" for m in METRICS)}):
         if name not in promised:
             yield Finding(name, "no ledger event and no freeze record digests it")
@@ -140,7 +142,9 @@ def _rule(found: Evidence) -> Iterator[Finding]:
     frozen = found.freeze
     installed = STUDIES[frozen["rule"]["name"]].rule_source
     if canonical.digest_bytes(installed) != frozen["rule"]["sha256"]:
-        yield Finding("rule.py", "decided under another rule than the installed one; it cannot be replayed here")
+        yield Finding(
+            "rule.py", "decided under another rule than the installed one; it cannot be replayed here"
+        )
     if "rule.py" in found.files and found.files["rule.py"] != installed:
         yield Finding("rule.py", "it is not the rule that was frozen")
     if "params.yaml" in found.files and yaml.safe_load(found.files["params.yaml"]) != frozen["params"]:
@@ -174,12 +178,16 @@ def _plan(found: Evidence) -> Iterator[Finding]:
             continue
         shown = {Context.MATCHED: unit.state_id, Context.DONOR: donors.get(unit.state_id)}.get(unit.context)
         if unit.explanation_of != shown:
-            yield Finding("plan.jsonl", f"{unit.id} shows the explanation of {unit.explanation_of}, not {shown}")
+            yield Finding(
+                "plan.jsonl", f"{unit.id} shows the explanation of {unit.explanation_of}, not {shown}"
+            )
         elif same_texts:
             explanation = cards_by_state[shown] if shown else None
             asked = forecast_prompt(states[unit.state_id], unit.context, explanation, sampling=sampling)
             if asked != text:
-                yield Finding("prompts.jsonl", f"the prompt of {unit.id} does not follow from its state and card")
+                yield Finding(
+                    "prompts.jsonl", f"the prompt of {unit.id} does not follow from its state and card"
+                )
 
 
 def _replies(found: Evidence) -> Iterator[Finding]:
@@ -195,7 +203,9 @@ def _cards(found: Evidence) -> Iterator[Finding]:
     """Every card is read from its text, every slot's quote occurs there."""
     for explanation in found.explanations:
         if cards.read_card(explanation.text) != explanation.card:
-            yield Finding("explanations.jsonl", f"the card of {explanation.state_id} is not what its text says")
+            yield Finding(
+                "explanations.jsonl", f"the card of {explanation.state_id} is not what its text says"
+            )
 
 
 def _metrics(found: Evidence) -> Iterator[Finding]:
