@@ -44,7 +44,7 @@ def trial_of(
     table, computed = small
     values = table.label("E0") if labels is None else labels
     split = states.split(values, rng=stream(3, "test"))
-    return fitting.trial(computed, values, split.train, split.test, names)
+    return fitting.trial(fitting.matrices(computed), values, split.train, split.test, names)
 
 
 def changes_of(trial: fitting.Trial) -> tuple[float, ...]:
@@ -57,7 +57,7 @@ def changes_of(trial: fitting.Trial) -> tuple[float, ...]:
 def by_hand(trial: fitting.Trial, name: str | None) -> float:
     """The same area from dense arrays and another solver."""
     recipe = PARENT if name is None else RECIPES[name]
-    data = np.unpackbits(trial.fingerprints[recipe.fingerprint], axis=1, bitorder="little").astype(float)
+    data = trial.bits[recipe.fingerprint].toarray().astype(float)
     n = trial.n_train
     if recipe.with_descriptors:
         assert trial.descriptors is not None
@@ -116,7 +116,7 @@ def test_an_outcome_without_two_classes_is_undefined_with_its_reason(
     labels = np.full(len(small_pool.SMILES), np.nan)
     labels[: len(train) + len(test)] = [*train, *test]
     rows = np.arange(len(train)), np.arange(len(train), len(train) + len(test))
-    trial = fitting.trial(small[1], labels, *rows, ("radius_3",))
+    trial = fitting.trial(fitting.matrices(small[1]), labels, *rows, ("radius_3",))
     assert fitting.changes(trial) == reason
 
 

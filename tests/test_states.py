@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from predictive_credit import canonical
 from predictive_credit.config import Execution
@@ -189,10 +190,11 @@ def test_facts_are_those_of_the_states_own_training_labels(small: tuple[Table, F
 
 def test_the_cross_validated_area_tells_a_planted_rule_from_none():
     rng = stream(5, "planted")
-    packed = rng.integers(0, 256, size=(200, 4), dtype=np.uint8)
-    planted = (packed[:, 0] & 1).astype(float)
-    found = states.cross_validated_auc((packed, planted))
-    nothing = states.cross_validated_auc((packed, rng.permutation(planted)))
+    dense = rng.integers(0, 2, size=(200, 32), dtype=np.uint8)
+    bits = csr_array(dense)
+    planted = dense[:, 0].astype(float)
+    found = states.cross_validated_auc((bits, planted))
+    nothing = states.cross_validated_auc((bits, rng.permutation(planted)))
     assert found is not None
     assert nothing is not None
     assert found > 0.8
@@ -200,9 +202,9 @@ def test_the_cross_validated_area_tells_a_planted_rule_from_none():
 
 
 def test_a_class_of_two_has_no_cross_validated_area():
-    packed = np.zeros((10, 128), dtype=np.uint8)
-    assert states.cross_validated_auc((packed, np.array([1.0] * 2 + [0.0] * 8))) is None
-    assert states.cross_validated_auc((packed, np.array([1.0] * 3 + [0.0] * 7))) == 0.5
+    bits = csr_array((10, 1024), dtype=np.uint8)
+    assert states.cross_validated_auc((bits, np.array([1.0] * 2 + [0.0] * 8))) is None
+    assert states.cross_validated_auc((bits, np.array([1.0] * 3 + [0.0] * 7))) == 0.5
 
 
 def test_a_state_without_a_cross_validated_area_says_so_in_words(small: tuple[Table, Features]):

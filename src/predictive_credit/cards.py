@@ -12,7 +12,7 @@ from typing import Final
 from predictive_credit.records import SLOT_NAMES, Card, Explanation, Slot, SlotName
 
 _LABEL: Final = re.compile(
-    rf"^[ \t]*(?:[-*#]+[ \t]*)?(?P<name>{'|'.join(SLOT_NAMES)})[ \t]*(?:\*\*)?[ \t]*:(?:\*\*)?(?P<rest>.*)$",
+    rf"^[-*#• \t]*(?P<name>{'|'.join(SLOT_NAMES)})[ \t]*(?:\*\*)?[ \t]*:(?:\*\*)?(?P<rest>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 # What people and models write to leave a slot open.
@@ -25,14 +25,14 @@ _PLACEHOLDERS: Final = frozenset(
 def read_card(text: str) -> Card:
     """The card in a text of labelled lines: `Direction:`, `Target:`, ... in any order and case.
 
-    A slot runs to the next label or blank line. Where a label comes twice the first one stands. A
-    missing, blank or placeholder slot (`n/a`, `...`, `[to fill in]`) is None. Never raises: a text
-    without a label gives the empty scaffold.
+    A slot runs to the next label or blank line. Of two lines with one label the first that says
+    something stands. A missing, blank or placeholder slot (`n/a`, `...`, `[to fill in]`) is None.
+    Never raises: a text without a label gives the empty scaffold.
     """
     slots: dict[str, Slot] = {}
     labels = list(_LABEL.finditer(text))
-    for label, following in zip(labels, [*labels[1:], None], strict=True):
-        end = following.start() if following else len(text)
+    ends = [label.start() for label in labels[1:]] + [len(text)]
+    for label, end in zip(labels, ends, strict=False):  # without a label there is one end too many
         name = label["name"].lower()
         slot = _slot(text[label.start("rest") : end])
         if slot is not None and name not in slots:
@@ -72,21 +72,21 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
+_SIGN: Final = r"(?:[+\-−–]|minus\s+|plus\s+|negative\s+)?"
 _NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)"
-_SIGNED: Final = re.compile(
-    rf"(?<![\w.])(?P<sign>[+\-−–]|minus\s+|plus\s+|negative\s+)?(?P<number>{_NUMBER})(?!\.?\d)"
-    r"(?!\s*(?:%|per\s?cent|percentage|points?\b|pp\b))",
-    re.IGNORECASE,
+_NO_SHARE: Final = r"(?!\.?\d)(?!\s*(?:%|per\s?cent|percentage|points?\b|pp\b))"
+_SIGNED: Final = re.compile(rf"(?<![\w.])(?P<sign>{_SIGN})(?P<number>{_NUMBER}){_NO_SHARE}", re.IGNORECASE)
+_BETWEEN: Final = re.compile(
+    rf"\bbetween\s+(?P<low>{_SIGN}{_NUMBER})\s+and\s+(?P<high>{_SIGN}{_NUMBER}){_NO_SHARE}", re.IGNORECASE
 )
-_BETWEEN: Final = re.compile(r"\bbetween\s+(?P<low>\S+)\s+and\s+(?P<high>\S+?)(?=[\s,.;)]|$)", re.IGNORECASE)
 _VERB: Final = re.compile(
     r"\b(?:(?P<up>increas|improv|rise|rising|gain|higher|up\b|benefit|positive)"
     r"|(?P<down>decreas|declin|worsen|fall|drop|los[est]|lower|down\b|harm|reduc|negative))",
     re.IGNORECASE,
 )
-# "not", "at most", "from .81 to .83": a number that is no point forecast of the change.
+# "not", "at most", "from .81 to .83": what follows is no point forecast of the change.
 _NOT_A_POINT: Final = re.compile(
-    rf"\b(?:not|no more|at most|at least|less than|more than|up to)\b|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
+    rf"\b(?:not|between|no more|at most|at least|less than|more than|up to)\b|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
     re.IGNORECASE,
 )
 
@@ -123,7 +123,7 @@ def _signed(words: str, direction: int | None) -> float | None:
     found = _SIGNED.fullmatch(words.strip())
     if found is None:
         return None
-    sign = (found["sign"] or "").strip().lower()
+    sign = found["sign"].strip().lower()
     if sign:
         direction = 1 if sign in ("+", "plus") else -1
     size = float(found["number"])

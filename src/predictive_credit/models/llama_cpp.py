@@ -23,13 +23,15 @@ from predictive_credit.records import Prompt, Reply
 
 CONTEXT_TOKENS = 2048  # prompt and answer; the longest card prompt takes some 600
 SILENT, ERRORS_ONLY = 0, 1  # llama.cpp's verbosity
+LOG_PATIENCE_S = 2.0
 
 
 class LlamaCppModel:
     """The model in `path`. `file_name` and the file's digest are its resolved identity.
 
     With `prefix_cache`, tokens shared with the prompt before are not read again: faster, but the
-    last digits of a reply may depend on which unit came before.
+    last digits of a reply may depend on which unit came before. `threads` wait for each other by
+    spinning: more of them than there are idle cores is slower by an order of magnitude, not faster.
     """
 
     def __init__(
@@ -143,8 +145,7 @@ def _load_error(path: Path, threads: int) -> str:
             last = str(error)
         else:
             last = "the first attempt failed, a second one did not"
-        log.seek(0)
-        return _first_error(log.read().decode(errors="replace")) or last
+        return _first_error(_whole(log)) or last
 
 
 @contextmanager
@@ -158,6 +159,17 @@ def _stderr_into(log: IO[bytes]) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _whole(log: IO[bytes]) -> str:
+    """What llama.cpp's own thread writes, up to the line it always ends a failed load with."""
+    deadline = time.monotonic() + LOG_PATIENCE_S
+    while True:
+        log.seek(0)
+        text = log.read().decode(errors="replace")
+        if "exiting due to model loading error\n" in text or time.monotonic() > deadline:
+            return text
+        time.sleep(0.01)
 
 
 def _first_error(log: str) -> str | None:

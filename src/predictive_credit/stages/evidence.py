@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from predictive_credit import canonical, tables
-from predictive_credit.errors import BadSource, Tampered
+from predictive_credit.errors import BadSource, OutOfOrder, Tampered
 from predictive_credit.ledger import Event
 from predictive_credit.records import (
     Answer,
@@ -133,9 +134,10 @@ def workspace(project: Project, study: str) -> Evidence:
     places = {name: paths.data / name for name in DATA_FILES}
     places["ledger.jsonl"] = paths.decided
     places |= {f"metrics/{name}.json": paths.metric(name) for name in METRICS}
-    if paths.freeze.exists():
-        config = tables.read_json(paths.freeze)["params"]["studies"][study]
-        places["pool.json"] = project.pool_metrics(config["pool"])
+    # A freeze record that cannot be read names no pool; whoever checks its digest will say so.
+    with contextlib.suppress(Tampered, OutOfOrder, KeyError, TypeError):
+        pool = tables.read_json(paths.freeze)["params"]["studies"][study]["pool"]
+        places["pool.json"] = project.pool_metrics(pool)
     return Evidence(paths.data, {n: p.read_bytes() for n, p in places.items() if p.exists()})
 
 

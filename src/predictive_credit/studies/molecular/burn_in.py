@@ -13,7 +13,7 @@ from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, Outcome
 from predictive_credit.studies.molecular import workers
 from predictive_credit.studies.molecular.features import Features
-from predictive_credit.studies.molecular.fitting import Trial, changes, trial
+from predictive_credit.studies.molecular.fitting import Matrices, Trial, changes, matrices, trial
 from predictive_credit.studies.molecular.interventions import INTERVENTIONS
 from predictive_credit.studies.molecular.pool import Table
 from predictive_credit.studies.molecular.states import Split, choose_endpoints, splits
@@ -47,7 +47,8 @@ def burn_in(
     tasks = unused_endpoints(table, config, exclude)
     there = splits(table, replace(config, endpoints=tasks), seed=seed)
     cells = [(task, budget, number) for task in tasks for budget in config.budgets for number in config.seeds]
-    trials = [_rows(table, features, task, there[task, number], budget) for task, budget, number in cells]
+    opened = matrices(features)
+    trials = [_rows(table, opened, task, there[task, number], budget) for task, budget, number in cells]
     results = workers.run(changes, trials, execution, title="burn-in")
     outcomes = [
         outcome
@@ -96,8 +97,8 @@ def summary(outcomes: Sequence[Outcome], *, name: str, tasks: Sequence[str]) -> 
     )
 
 
-def _rows(table: Table, features: Features, task: str, split: Split, budget: float) -> Trial:
-    return trial(features, table.label(task), split.prefix(budget), split.test, NAMES)
+def _rows(table: Table, opened: Matrices, task: str, split: Split, budget: float) -> Trial:
+    return trial(opened, table.label(task), split.prefix(budget), split.test, NAMES)
 
 
 def _outcomes(prefix: str, result: tuple[float, ...] | str) -> list[Outcome]:

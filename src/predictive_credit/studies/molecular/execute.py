@@ -8,7 +8,7 @@ from predictive_credit.config import Execution
 from predictive_credit.records import Outcome, State
 from predictive_credit.studies.molecular import workers
 from predictive_credit.studies.molecular.features import Features
-from predictive_credit.studies.molecular.fitting import Trial, changes, trial
+from predictive_credit.studies.molecular.fitting import Matrices, Trial, changes, matrices, trial
 from predictive_credit.studies.molecular.pool import Table
 from predictive_credit.studies.molecular.states import Splits
 
@@ -21,15 +21,16 @@ def execute(
     A state whose training or held-out labels are of one class has no ROC AUC: its value is None and
     its reason says so. `splits` are those the states were made with.
     """
-    trials = [_trial(table, features, state, splits) for state in states]
+    pool = matrices(features)
+    trials = [_trial(table, pool, state, splits) for state in states]
     results = workers.run(changes, trials, execution, title="execute")
     return tuple(_outcome(state, result) for state, result in zip(states, results, strict=True))
 
 
-def _trial(table: Table, features: Features, state: State, splits: Splits) -> Trial:
+def _trial(table: Table, pool: Matrices, state: State, splits: Splits) -> Trial:
     split = splits[state.task, state.seed]
     names = (state.intervention.name,)
-    return trial(features, table.label(state.task), split.prefix(state.budget), split.test, names)
+    return trial(pool, table.label(state.task), split.prefix(state.budget), split.test, names)
 
 
 def _outcome(state: State, result: tuple[float, ...] | str) -> Outcome:

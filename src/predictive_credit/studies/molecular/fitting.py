@@ -21,17 +21,28 @@ Bits = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Matrices:
+    """A pool's features, opened once: cutting a state's rows out of them is nearly free.
+
+    `bits[name]` is a sparse CSR array (molecule, bits) of uint8; `descriptors` is (molecule, 15).
+    """
+
+    bits: Mapping[FingerprintName, Any]
+    descriptors: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """What one work unit carries: the parent and some interventions on the same two sets of rows.
 
-    Rows are the training compounds, then the held-out ones: `labels` (row,) of 0.0 and 1.0,
-    `fingerprints` (row, bits / 8) packed, `descriptors` (row, 15) or None if no recipe needs them.
+    Rows are the training compounds, then the held-out ones: `labels` (row,) of 0.0 and 1.0, `bits`
+    sparse (row, bits) of uint8, `descriptors` (row, 15) or None if no recipe needs them.
     """
 
     interventions: tuple[str, ...]
     labels: Array
     n_train: int
-    fingerprints: Mapping[FingerprintName, Bits]
+    bits: Mapping[FingerprintName, Any]
     descriptors: Array | None
 
     @property
@@ -49,7 +60,13 @@ class Trial:
         return None
 
 
-def trial(features: Features, labels: Array, train: Rows, test: Rows, interventions: Sequence[str]) -> Trial:
+def matrices(features: Features) -> Matrices:
+    """Open a pool's packed features."""
+    bits = {name: unpacked(packed) for name, packed in features.fingerprints.items()}
+    return Matrices(bits=bits, descriptors=features.descriptors)
+
+
+def trial(pool: Matrices, labels: Array, train: Rows, test: Rows, interventions: Sequence[str]) -> Trial:
     """Gather one work unit's rows. `labels` is (molecule,); `train` and `test` are positions in it."""
     rows = np.concatenate([train, test])
     recipes = [PARENT, *(RECIPES[name] for name in interventions)]
@@ -57,10 +74,8 @@ def trial(features: Features, labels: Array, train: Rows, test: Rows, interventi
         interventions=tuple(interventions),
         labels=labels[rows],
         n_train=len(train),
-        fingerprints={
-            recipe.fingerprint: features.fingerprints[recipe.fingerprint][rows] for recipe in recipes
-        },
-        descriptors=features.descriptors[rows] if any(r.with_descriptors for r in recipes) else None,
+        bits={recipe.fingerprint: pool.bits[recipe.fingerprint][rows] for recipe in recipes},
+        descriptors=pool.descriptors[rows] if any(r.with_descriptors for r in recipes) else None,
     )
 
 
@@ -98,7 +113,7 @@ def fit(recipe: Recipe, data: Any, labels: Array) -> LogisticRegression:
 
 def design(recipe: Recipe, trial: Trial) -> Any:
     """The recipe's features as a sparse CSR array (row, feature): bits, then standardised descriptors."""
-    bits = unpacked(trial.fingerprints[recipe.fingerprint])
+    bits = trial.bits[recipe.fingerprint].astype(float)
     if not recipe.with_descriptors:
         return bits
     if trial.descriptors is None:
@@ -108,13 +123,15 @@ def design(recipe: Recipe, trial: Trial) -> Any:
 
 
 def unpacked(packed: Bits) -> Any:
-    """Packed bits (row, bits / 8) as a sparse CSR array of 0.0 and 1.0, (row, bits)."""
+    """Packed bits (row, bits / 8) as a sparse CSR array of uint8 zeros and ones, (row, bits)."""
     # Only the bytes that hold a bit are opened: few do, and a dense detour takes four times as long.
     row, byte = packed.nonzero()
     which, bit = np.unpackbits(packed[row, byte][:, None], axis=1, bitorder="little").nonzero()
     columns = (8 * byte[which] + bit).astype(np.int32)
     starts = np.searchsorted(row[which], np.arange(len(packed) + 1)).astype(np.int32)
-    return sp.csr_array((np.ones(len(columns)), columns, starts), shape=(len(packed), 8 * packed.shape[1]))
+    return sp.csr_array(
+        (np.ones(len(columns), dtype=np.uint8), columns, starts), shape=(len(packed), 8 * packed.shape[1])
+    )
 
 
 def standardised(values: Array, n_train: int) -> Array:

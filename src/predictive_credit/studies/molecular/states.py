@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -26,7 +27,6 @@ from predictive_credit.studies.molecular.interventions import PARENT, PARENT_TEX
 from predictive_credit.studies.molecular.pool import Table, escaped
 
 Array = NDArray[np.float64]
-Bits = NDArray[np.uint8]
 Rows = NDArray[np.int64]
 
 HELD_OUT = 0.2  # of an endpoint's labelled compounds
@@ -110,7 +110,9 @@ def states(
         for j, budget in enumerate(config.budgets)
         for seed in config.seeds
     ]
-    jobs = [_parent_rows(table, features, splits[e, seed].prefix(b), e) for e, b, seed, _ in cells]
+    bits = unpacked(features.fingerprints[PARENT.fingerprint])
+    prefixes = [(splits[e, seed].prefix(budget), table.label(e)) for e, budget, seed, _ in cells]
+    jobs = [(bits[rows], labels[rows]) for rows, labels in prefixes]
     aucs = workers.run(cross_validated_auc, jobs, execution, title="states")
     made = [
         _state(study, cell, _facts(job, len(splits[cell[0], cell[2]].test), auc), table.meaning)
@@ -119,18 +121,18 @@ def states(
     return tuple(sorted(made, key=lambda state: state.id))
 
 
-def cross_validated_auc(job: tuple[Bits, Array]) -> float | None:
+def cross_validated_auc(job: tuple[Any, Array]) -> float | None:
     """Mean ROC AUC of the parent over three stratified folds of training rows alone.
 
-    `job` holds packed fingerprints (row, bits / 8) and labels (row,), in the split's random order.
+    `job` holds sparse fingerprints (row, bits) and labels (row,), in the split's random order.
     None where a class has fewer than three compounds, for some fold would lack it.
     """
-    packed, labels = job
+    bits, labels = job
     if min((labels == 0).sum(), (labels == 1).sum()) < FOLDS:
         return None
-    data = unpacked(packed)
+    data = bits.astype(float)
     aucs = []
-    for train, test in StratifiedKFold(FOLDS).split(packed, labels):
+    for train, test in StratifiedKFold(FOLDS).split(labels, labels):
         model = fit(PARENT, data[train], labels[train])
         aucs.append(roc_auc_score(labels[test], model.decision_function(data[test])))
     return round(float(np.mean(aucs)), 4)
@@ -149,13 +151,9 @@ def _refuse_repeats(what: str, values: Sequence[str]) -> None:
         )
 
 
-def _parent_rows(table: Table, features: Features, rows: Rows, endpoint: str) -> tuple[Bits, Array]:
-    return features.fingerprints[PARENT.fingerprint][rows], table.label(endpoint)[rows]
-
-
-def _facts(job: tuple[Bits, Array], n_held_out: int, auc: float | None) -> dict[str, JsonScalar]:
+def _facts(job: tuple[Any, Array], n_held_out: int, auc: float | None) -> dict[str, JsonScalar]:
     """Public facts, rounded so that a last bit cannot change a prompt."""
-    packed, labels = job
+    bits, labels = job
     n = len(labels)
     return {
         "n_train": n,
@@ -163,7 +161,7 @@ def _facts(job: tuple[Bits, Array], n_held_out: int, auc: float | None) -> dict[
         "prevalence": round(float(labels.mean()), 4) if n else None,
         "cv_auc": auc,
         "n_held_out": n_held_out,
-        "mean_bits_set": round(float(np.bitwise_count(packed).sum()) / n, 1) if n else None,
+        "mean_bits_set": round(bits.nnz / n, 1) if n else None,
     }
 
 

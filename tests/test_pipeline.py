@@ -1,0 +1,302 @@
+"""The protocol's claims, on a whole run of the small project."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from predictive_credit import canonical, tables, vault
+from predictive_credit.errors import OutOfOrder, Sealed, Tampered
+from predictive_credit.journal import Journal
+from predictive_credit.records import Answer, Outcome, PromptText, Unit
+from predictive_credit.stages import burn_in as burn_in_stage
+from predictive_credit.stages import (
+    decide,
+    evidence,
+    execute,
+    explain,
+    features,
+    fetch,
+    forecast,
+    freeze,
+    pipeline,
+    plan,
+    report,
+    score,
+    states,
+)  # fmt: skip
+from predictive_credit.stages import open as open_stage
+from predictive_credit.stages.paths import Project
+from predictive_credit.studies.molecular import execute as execution
+from predictive_credit.studies.molecular import features as molecular_features
+from predictive_credit.studies.molecular import states as molecular
+from tests import small_pool
+from tests.small_project import N_STATES, Reader, decided, project, use, write_table
+
+NAME = "molecular"
+TO_PLAN = (states, burn_in_stage, execute, explain, plan)
+
+
+def run_until(made: Project, params, last, *, pools=True):
+    """Every stage up to and including `last`."""
+    if pools:
+        for pool in params.pools:
+            fetch.run(made, params, pool)
+            features.run(made, params, pool)
+    for stage in (*TO_PLAN, forecast, freeze, open_stage, score, decide):
+        stage.run(made, params, NAME)
+        if stage is last:
+            return
+
+
+def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(tmp_path, monkeypatch):
+    made, _ = decided(tmp_path / "p", monkeypatch)
+    paths = made.study(NAME)
+    decision = tables.read_json(paths.metric("decision"))
+    assert decision["status"] in ("harm_confirmed", "confirmation_no_go")
+    assert len(decision["gates"]) == 4
+    assert made.page.stat().st_size > 100_000
+    found = evidence.workspace(made, NAME)
+    assert [e.phase for e in found.ledger] == ["planned", "sealed", "frozen", "opened", "decided"]
+    assert len(found.answers) == N_STATES * 3 * 2
+    # The scale is on every artifact that a person may meet alone.
+    for name in ("states.jsonl", "plan.jsonl", "forecasts.jsonl", "outcomes.csv", "freeze.json"):
+        assert b"quick" in found.bytes(name)
+
+
+def test_a_reader_of_cards_drifts_less_with_a_card_than_without(tmp_path, monkeypatch):
+    made, _ = decided(tmp_path / "p", monkeypatch)
+    contexts = tables.read_json(made.study(NAME).metric("contexts"))
+    assert contexts["M"]["drift"] < 0.1 * contexts["D"]["drift"]
+    assert tables.read_json(made.study(NAME).metric("checks"))["sensitivity"]["status"] == "passed"
+
+
+def test_equal_runs_give_equal_artifacts_byte_for_byte(tmp_path, monkeypatch):
+    first, _ = decided(tmp_path / "a", monkeypatch)
+    (tmp_path / "b").mkdir()
+    for table in ("table.csv", "spare.csv"):
+        (tmp_path / "b" / table).write_bytes((tmp_path / "a" / table).read_bytes())
+    second, _ = decided(tmp_path / "b", monkeypatch)
+    for name in ("states", "explanations", "plan", "prompts", "forecasts", "sealed", "outcomes"):
+        assert getattr(first.study(NAME), name).read_bytes() == getattr(second.study(NAME), name).read_bytes()
+
+
+class TestNothingHeldOutReachesAPrompt:
+    def test_no_planted_outcome_appears_in_any_prompt_or_card(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        canaries: dict[str, float] = {}
+
+        def planted(table, computed, wanted, splits, *, execution):
+            rng = np.random.default_rng(11)
+            for state in wanted:
+                canaries[state.id] = float(rng.uniform(-0.09, 0.09))
+            return tuple(Outcome(state_id=s.id, value=canaries[s.id]) for s in wanted)
+
+        monkeypatch.setattr(execution, "execute", planted)
+        use(Reader(), monkeypatch)
+        run_until(made, params, forecast)
+        paths = made.study(NAME)
+        seen = b"".join(
+            path.read_bytes()
+            for path in (paths.prompts, paths.explanations, paths.states, paths.journal("forecast"))
+        ).decode()
+        assert len(canaries) == N_STATES
+        for value in canaries.values():
+            digits = f"{abs(value):.6f}"
+            # Four digits of a ROC AUC change as they would be printed, or as percentage points.
+            assert not re.search(rf"{digits[:7]}\d", seen)
+            assert repr(value) not in seen
+            assert f"{100 * abs(value):.4f}" not in seen
+
+    def test_flipping_every_held_out_label_changes_outcomes_and_no_prompt(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, plan)
+        before = {n: (made.study(NAME).data / n).read_bytes() for n in ("states.jsonl", "prompts.jsonl")}
+        sealed = made.study(NAME).sealed.read_bytes()
+        true_table, true_features = molecular_features.load(made.features("small"))
+        splits = molecular.splits(true_table, params.studies[NAME], seed=params.seed)
+        for endpoint in true_table.endpoints:
+            # A molecule held out under one seed trains under another: flip those held out in both.
+            tests = [set(split.test) for (name, _), split in splits.items() if name == endpoint]
+            rows = sorted(set.intersection(*tests))
+            assert rows
+            flipped = true_table.label(endpoint).copy()
+            flipped[rows] = 1 - flipped[rows]
+            true_table.labels[endpoint] = flipped
+        monkeypatch.setattr(molecular_features, "load", lambda folder: (true_table, true_features))
+        # The true splits: a fresh stratification would itself have read the flipped labels.
+        monkeypatch.setattr(molecular, "splits", lambda *_, **__: splits)
+        for stage in (states, execute, explain, plan):
+            stage.run(made, params, NAME)
+        assert before == {n: (made.study(NAME).data / n).read_bytes() for n in before}
+        assert made.study(NAME).sealed.read_bytes() != sealed
+
+
+class TestOrder:
+    def test_outcomes_stay_sealed_until_the_freeze(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, plan)
+        with pytest.raises(Sealed) as refusal:
+            open_stage.run(made, params, NAME)
+        assert str(refusal.value) == (
+            f"molecular: outcomes are sealed while the ledger is planned; unanswered units: {N_STATES * 6}, "
+            "first molecular/E0/0.5/1/D/1. Run the forecast and freeze stages first."
+        )
+        assert not made.study(NAME).outcomes.exists()
+        assert vault.first_opening(canonical.digest_file(made.study(NAME).commitment)) is None
+
+    def test_an_unanswered_unit_blocks_the_freeze(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, forecast)
+        paths = made.study(NAME)
+        answers = tables.read_records(paths.forecasts, Answer)
+        tables.write_records(paths.forecasts, answers[:3] + answers[4:], scale="quick")
+        with pytest.raises(OutOfOrder, match=f"unanswered units: 1, first {answers[3].unit_id}"):
+            freeze.run(made, params, NAME)
+        assert not paths.freeze.exists()
+
+    @pytest.mark.parametrize("name", ["forecasts.jsonl", "explanations.jsonl", "burn_in.json", "freeze.json"])
+    def test_a_file_changed_after_the_freeze_keeps_the_outcomes_sealed(self, tmp_path, monkeypatch, name):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, freeze)
+        path = made.study(NAME).data / name
+        path.write_bytes(path.read_bytes().replace(b"quick", b"quack", 1))
+        with pytest.raises(Tampered, match=re.escape(name)):
+            open_stage.run(made, params, NAME)
+        assert not made.study(NAME).outcomes.exists()
+
+    def test_a_served_model_that_changes_inside_a_study_blocks_the_freeze(self, tmp_path, monkeypatch):
+        class Moving(Reader):
+            def answer(self, prompt):
+                return replace(super().answer(prompt), model_resolved=f"reader {1 + (self.asked > 9)}")
+
+        made, params = project(tmp_path / "p")
+        use(Moving(), monkeypatch)
+        run_until(made, params, forecast)
+        with pytest.raises(OutOfOrder, match=r"2 model ids \(reader 1, reader 2\)"):
+            freeze.run(made, params, NAME)
+        told = replace(
+            params, forecaster=replace(params.forecaster, acknowledged_models=("reader 1", "reader 2"))
+        )
+        freeze.run(made, told, NAME)
+        assert tables.read_json(made.study(NAME).freeze)["models"]["resolved"] == ["reader 1", "reader 2"]
+
+    def test_a_plan_made_after_the_opening_says_so(self, tmp_path, monkeypatch):
+        made, params = decided(tmp_path / "p", monkeypatch)
+        assert tables.read_json(made.study(NAME).metric("checks"))["commitment"]["status"] == "passed"
+        run_until(made, params, decide, pools=False)
+        check = tables.read_json(made.study(NAME).metric("checks"))["commitment"]
+        assert check["status"] == "failed"
+        assert check["planned_after_opening"] is not None
+
+
+class TestAskedOnce:
+    def test_a_second_run_asks_nothing(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        reader = Reader()
+        use(reader, monkeypatch)
+        run_until(made, params, forecast)
+        forecasts = made.study(NAME).forecasts.read_bytes()
+        assert reader.asked == N_STATES * 6
+        made.study(NAME).forecasts.unlink()
+        assert "(72 were answered before" in forecast.run(made, params, NAME)
+        assert reader.asked == N_STATES * 6
+        assert made.study(NAME).forecasts.read_bytes() == forecasts
+
+    def test_changing_one_endpoints_data_asks_that_endpoints_units_only(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        reader = Reader()
+        use(reader, monkeypatch)
+        run_until(made, params, forecast)
+        before = {u.id: u.prompt_digest for u in tables.read_records(made.study(NAME).plan, Unit)}
+        labels = small_pool.labels(3)["E1"]
+        flipped = [1 - v if i % 7 == 0 else v for i, v in enumerate(labels)]
+        write_table(made.root / "table.csv", 3, E1=flipped)
+        run_until(made, params, forecast)
+        after = {u.id: u.prompt_digest for u in tables.read_records(made.study(NAME).plan, Unit)}
+        changed = {unit.split("/")[1] for unit in before if before[unit] != after[unit]}
+        assert changed == {"E1"}
+        assert reader.asked == N_STATES * 6 + 4 * 6
+
+    def test_an_unreadable_reply_is_the_fallback_and_stays_in_the_denominator(self, tmp_path, monkeypatch):
+        class Mumbling(Reader):
+            def answer(self, prompt):
+                reply = super().answer(prompt)
+                broken = {
+                    3: "I cannot say.",
+                    5: "",
+                    8: "ROC AUC will increase by nan (80% interval: minus 1, plus 1)",
+                }
+                return replace(reply, text=broken.get(self.asked, reply.text))
+
+        made, params = project(tmp_path / "p")
+        use(Mumbling(), monkeypatch)
+        run_until(made, params, decide)
+        found = evidence.workspace(made, NAME)
+        fallbacks = [a for a in found.answers if a.forecast.is_fallback]
+        burn_in = found.burn_in
+        assert len(found.answers) == N_STATES * 6
+        assert len(fallbacks) == 3
+        assert {a.reply.text for a in fallbacks} >= {"I cannot say.", ""}
+        for answer in fallbacks:
+            assert (answer.forecast.point, answer.forecast.lower, answer.forecast.upper) == (
+                0.0, burn_in.q10, burn_in.q90,
+            )  # fmt: skip
+            assert answer.forecast.reason
+        contrast = found.json("metrics/contrasts.json")["interval_score"]["D-M"]
+        assert contrast["n_states"] == N_STATES
+        assert contrast["complete_case"]["n_states"] < N_STATES
+        assert contrast["worst_case"] <= contrast["mean"] <= contrast["best_case"]
+
+    def test_two_processes_cannot_write_one_journal(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, plan)
+        path = made.study(NAME).journal("forecast")
+        with Journal(path, {}), pytest.raises(OutOfOrder, match="another process is writing"):
+            forecast.run(made, params, NAME)
+
+
+def test_every_prompt_and_seed_follows_from_the_plan(tmp_path, monkeypatch):
+    made, params = project(tmp_path / "p")
+    use(Reader(), monkeypatch)
+    run_until(made, params, plan)
+    texts = {t.key: t for t in tables.read_records(made.study(NAME).prompts, PromptText)}
+    units = tables.read_records(made.study(NAME).plan, Unit)
+    assert len(units) == N_STATES * 7
+    assert len({u.seed for u in units}) == len(units)
+    pairs = {(u.state_id, u.explanation_of) for u in units if u.context == "S"}
+    assert all(donor and state[:-1] == donor[:-1] and state != donor for state, donor in pairs)
+    assert len(texts) == N_STATES * 4
+
+
+def test_the_page_refuses_a_study_that_is_not_decided(tmp_path, monkeypatch):
+    made, params = project(tmp_path / "p")
+    with pytest.raises(OutOfOrder, match="no page before the study is decided"):
+        report.run(made, params)
+    assert not made.page.exists()
+
+
+def test_a_study_without_donors_is_decided_without_its_gates(tmp_path, monkeypatch):
+    made, _ = decided(tmp_path / "p", monkeypatch, contexts=["D", "M"], seeds=[1])
+    decision = json.loads(made.study(NAME).metric("decision").read_text())
+    assert decision["status"] == "confirmation_no_go"
+    assert decision["gates"]["M-S bound"] == {"asked": "> 0", "held": False, "seen": None}
+
+
+def test_pipeline_and_stage_graph_name_the_same_stages(root: Path):
+    graph = list(yaml.safe_load((root / "dvc.yaml").read_text())["stages"])
+    in_process = [
+        run.__module__.rpartition(".")[2] for run in (*pipeline.POOL_STAGES, *pipeline.STUDY_STAGES)
+    ]
+    assert graph == [*in_process, "report"]

@@ -1,0 +1,55 @@
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from predictive_credit import config
+from predictive_credit.forecasters import forecaster
+from predictive_credit.records import BurnIn
+from tests.trials import burn_in, prompt
+
+Point = Literal["zero", "positive", "mean"]
+
+
+def chosen(point: Point) -> config.Priors:
+    return config.Priors(
+        kind="priors", name="priors", point=point, elicitation="sentence", temperature=0.0, top_p=1.0,
+        max_tokens=64, acknowledged_models=(),
+    )  # fmt: skip
+
+
+def no_file(asked: config.LlamaCpp) -> Path:
+    raise AssertionError("priors need no model file")
+
+
+def forecast(point: Point, learned: BurnIn) -> tuple[float, float, float]:
+    model = forecaster.make(chosen(point), learned, locate=no_file)
+    read = forecaster.read_or_fallback(model.answer(prompt()), "u", learned)
+    assert not read.is_fallback
+    return read.point, read.lower, read.upper
+
+
+@pytest.mark.parametrize(("point", "value"), [("zero", 0.0), ("positive", 0.008), ("mean", -0.004)])
+def test_each_prior_gives_its_point_with_the_burn_ins_quantiles(point: Point, value: float):
+    assert forecast(point, burn_in(-0.004, q10=-0.01, q90=0.02)) == pytest.approx((value, -0.01, 0.02))
+
+
+def test_a_point_outside_the_quantiles_ends_the_interval():
+    assert forecast("positive", burn_in(q10=-0.01, q90=0.002)) == pytest.approx((0.008, -0.01, 0.008))
+    assert forecast("zero", burn_in(q10=0.001, q90=0.02)) == pytest.approx((0.0, 0.0, 0.02))
+
+
+def test_an_outcome_beyond_the_grammars_tenth_is_still_written_and_read():
+    assert forecast("mean", burn_in(-0.25, q10=-0.4, q90=0.3)) == pytest.approx((-0.25, -0.4, 0.3))
+
+
+def test_every_prompt_gets_the_same_reply():
+    model = forecaster.make(chosen("mean"), burn_in(), locate=no_file)
+    assert model.answer(prompt("a", seed=1)) == model.answer(prompt("b", seed=2))
+    assert model.answer(prompt()).model_resolved == "mean of burn-in synthetic"
+
+
+def test_acknowledging_a_model_id_does_not_change_who_is_asked():
+    acknowledged = config.Priors(**{**config.section(chosen("mean")), "acknowledged_models": ("a", "b")})
+    assert forecaster.identity(acknowledged) == forecaster.identity(chosen("mean"))
+    assert forecaster.identity(chosen("zero")) != forecaster.identity(chosen("mean"))

@@ -1,0 +1,210 @@
+"""Any changed byte is named, and so is a forgery whose checksums were mended."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from predictive_credit import canonical, tables
+from predictive_credit.errors import BadSource, OutOfOrder
+from predictive_credit.stages import evidence
+from predictive_credit.stages.bundle import pack
+from predictive_credit.stages.evidence import MANIFEST
+from predictive_credit.stages.verify import verify
+from tests.small_project import decided, project
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A decided small project and its bundle."""
+    folder = tmp_path_factory.mktemp("verify")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
+        made, _ = decided(folder / "project", patch)
+        yield made, pack(made, "molecular", folder / "bundle")
+
+
+@pytest.fixture
+def copy(study, tmp_path):
+    """A bundle to spoil."""
+    return Path(shutil.copytree(study[1], tmp_path / "bundle"))
+
+
+def named(target: Path) -> list[str]:
+    return [finding.file for finding in verify(target)[1]]
+
+
+def test_an_untouched_bundle_and_project_verify(study):
+    made, bundle = study
+    assert named(bundle) == []
+    assert named(made.root) == []
+
+
+def test_a_bundle_needs_nothing_but_itself(copy, monkeypatch):
+    monkeypatch.delenv("PREDICTIVE_CREDIT_VAULT")
+    monkeypatch.chdir(copy.parent)
+    assert named(copy) == []
+
+
+def test_a_flipped_byte_is_named_two_hundred_times_over(copy):
+    rng = random.Random(5)
+    files = sorted(path for path in copy.rglob("*") if path.is_file())
+    rounds = -(-200 // len(files))
+    flips = 0
+    for path in files * rounds:
+        whole = path.read_bytes()
+        at, bit = rng.randrange(len(whole)), 1 << rng.randrange(8)
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+        assert named(copy) == [path.relative_to(copy).as_posix()], f"byte {at} of {path.name}"
+        path.write_bytes(whole)
+        flips += 1
+    assert flips >= 200
+    assert named(copy) == []
+
+
+def test_a_flipped_byte_of_a_workspace_is_named_too(study, tmp_path):
+    made, _ = study
+    root = Path(shutil.copytree(made.root, tmp_path / "project"))
+    rng = random.Random(6)
+    data = root / "data" / "molecular"
+    files = {name: data / name for name in evidence.DATA_FILES}
+    files["ledger.jsonl"] = root / "data" / "ledgers" / "molecular.jsonl"
+    files |= {f"metrics/{p.name}": p for p in (root / "metrics" / "molecular").glob("*.json")}
+    for name, path in files.items():
+        whole = path.read_bytes()
+        for _ in range(5):
+            at = rng.randrange(len(whole))
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            assert name in named(root), f"byte {at} of {name}"
+        path.write_bytes(whole)
+    assert named(root) == []
+
+
+def test_an_added_and_a_removed_file_are_named(copy):
+    (copy / "extra.txt").write_text("x")
+    assert named(copy) == ["extra.txt"]
+    (copy / "extra.txt").unlink()
+    (copy / "usage.jsonl").unlink()
+    assert named(copy) == ["usage.jsonl"]
+
+
+def forge(copy: Path, name: str, change, *, mend_freeze=True):
+    """Change a file and mend every checksum on the way to it: freeze record, chain and manifest."""
+    path = copy / name
+    path.write_bytes(change(path.read_bytes()))
+    freeze = json.loads((copy / "freeze.json").read_text())
+    if name in freeze["digests"] and mend_freeze:
+        freeze["digests"][name] = canonical.digest_file(path)
+        tables.write_json(copy / "freeze.json", freeze)
+    previous, lines = "genesis", []
+    for line in (copy / "ledger.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        for file in event["digests"]:
+            if (copy / file).is_file() and "." in file:
+                event["digests"][file] = canonical.digest_file(copy / file)
+        event["previous"] = previous
+        event["hash"] = canonical.digest({k: v for k, v in event.items() if k != "hash"})
+        previous = event["hash"]
+        lines.append(event)
+    (copy / "ledger.jsonl").write_bytes(tables.encode_lines(lines))
+    files = {p.relative_to(copy).as_posix(): p.read_bytes() for p in copy.rglob("*") if p.is_file()}
+    files.pop(MANIFEST)
+    (copy / MANIFEST).write_bytes(evidence.manifest(files))
+
+
+def edit(**fields: object) -> Callable[[bytes], bytes]:
+    """An edit of the first line of a JSONL file."""
+
+    def change(data: bytes) -> bytes:
+        first, _, rest = data.partition(b"\n")
+        return canonical.encode(json.loads(first) | fields) + b"\n" + rest
+
+    return change
+
+
+def better_forecast(data):
+    first, _, rest = data.partition(b"\n")
+    row = json.loads(first)
+    row["forecast"] |= {"point": 0.0}
+    return canonical.encode(row) + b"\n" + rest
+
+
+def other_outcome(data):
+    header, first, *rest = data.decode().splitlines()
+    state, _, *others = first.split(",")
+    return "\n".join([header, ",".join([state, "0.5", *others]), *rest, ""]).encode()
+
+
+def other_decision(data):
+    return data.replace(b'"confirmation_no_go"', b'"harm_confirmed"')
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("forecasts.jsonl", better_forecast),
+        ("outcomes.csv", other_outcome),
+        ("metrics/decision.json", other_decision),
+        ("plan.jsonl", edit(seed=1)),
+        ("plan.jsonl", edit(prompt_digest="0" * 64)),
+        ("prompts.jsonl", edit(user="What will happen?")),
+        ("explanations.jsonl", edit(text="Direction: increase.")),
+        ("states.jsonl", edit(description="Another state.")),
+    ],
+)
+def test_a_forgery_with_mended_checksums_is_found_by_replay(copy, name, change):
+    forge(copy, name, change)
+    found = named(copy)
+    # A changed state or plan shows first where it no longer fits its prompts.
+    assert found
+    assert set(found) <= {name, "prompts.jsonl", "plan.jsonl"}
+
+
+def test_mending_checksums_alone_changes_nothing(copy):
+    forge(copy, "usage.jsonl", lambda data: data)
+    assert named(copy) == []
+
+
+def test_another_rule_is_not_run(copy):
+    forge(copy, "rule.py", lambda data: data + b"MARGIN = -1\n")
+    assert named(copy) == ["rule.py"]
+
+
+def test_other_params_are_named(copy):
+    forge(copy, "params.yaml", lambda data: yaml.safe_dump(yaml.safe_load(data) | {"seed": 5}).encode())
+    assert named(copy) == ["params.yaml"]
+
+
+def test_an_edited_ledger_is_named(copy):
+    text = (copy / "ledger.jsonl").read_text()
+    (copy / "ledger.jsonl").write_text(text.replace('"phase":"opened"', '"phase":"frozen"'))
+    files = {p.relative_to(copy).as_posix(): p.read_bytes() for p in copy.rglob("*") if p.is_file()}
+    files.pop(MANIFEST)
+    (copy / MANIFEST).write_bytes(evidence.manifest(files))
+    assert named(copy) == ["ledger.jsonl"]
+
+
+def test_what_is_no_bundle_and_no_project_is_one_sentence(tmp_path):
+    with pytest.raises(BadSource, match="neither a project"):
+        verify(tmp_path)
+
+
+def test_an_undecided_study_cannot_be_bundled_and_leaves_nothing(tmp_path):
+    made, _ = project(tmp_path / "p")
+    with pytest.raises(OutOfOrder, match="cannot bundle before it is decided"):
+        pack(made, "molecular", tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_bundle_never_replaces_something_else(study, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    with pytest.raises(BadSource, match="exists and is not a bundle"):
+        pack(study[0], "molecular", tmp_path / "mine")
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "keep"
