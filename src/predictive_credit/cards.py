@@ -86,7 +86,8 @@ _VERB: Final = re.compile(
 )
 # "not", "at most", "from .81 to .83": what follows is no point forecast of the change.
 _NOT_A_POINT: Final = re.compile(
-    rf"\b(?:not|between|no more|at most|at least|less than|more than|up to)\b|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
+    r"\b(?:not|between|no more|at most|at least|less than|more than|up to)\b"
+    rf"|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,69 @@
+"""The command line: help that teaches, counts before anything runs, one-sentence errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from predictive_credit import cli
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(root, monkeypatch):
+    monkeypatch.chdir(root)
+
+
+def test_the_full_plan_is_72_states_and_504_units(capsys):
+    code, out, _ = run(capsys, "plan", "molecular", "scale=full")
+    assert code == 0
+    assert out == (
+        "molecular (full, pool moleculeace, forecaster smollm2): 72 states = 12 endpoints x "
+        "3 label fractions x 2 seeds; 504 units = 72 cards + 432 forecasts (3 contexts x 2 calls)\n"
+    )
+
+
+def test_the_plan_of_a_quick_run_states_the_full_scale_too(capsys):
+    _, out, _ = run(capsys, "plan")
+    assert "24 states = 4 endpoints" in out
+    assert "molecular at full scale: 72 states, 504 units" in out
+
+
+def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
+    words = ("studies.molecular.endpoints=[NR-AhR,SR-p53]", "studies.molecular.contexts=[D,M]", "pool=tox21")
+    _, out, _ = run(capsys, "plan", "molecular", *words)
+    assert "12 states = 2 endpoints" in out
+    assert "60 units = 12 cards + 48 forecasts (2 contexts x 2 calls)" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("plan", "molecule"), "no study 'molecule'; conf/ composes molecular"),
+        (("plan", "molecular", "scale=huge"), "cannot compose scale=huge"),
+        (("verify", "nowhere"), "nowhere is neither a project"),
+        (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
+        (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
+    ],
+)
+def test_a_wrong_word_is_one_sentence_and_a_status(capsys, words, sentence):
+    code, out, err = run(capsys, *words)
+    assert code == 1
+    assert out == ""
+    assert err.startswith("error: ")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_help_teaches_every_subcommand_with_an_example(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    for name in ("plan", "fetch", "run", "verify", "bundle", "report", "diff", "params"):
+        assert name in out
+        _, help_, _ = run(capsys, name, "--help")
+        assert f"predictive-credit {name}" in help_.partition("\n\n")[2]
