@@ -11,7 +11,7 @@ from predictive_credit import canonical, config, tables
 from predictive_credit.ledger import Phase
 from predictive_credit.stages import evidence, shell
 from predictive_credit.stages.evidence import Evidence
-from predictive_credit.stages.paths import METRICS, Project, StudyPaths
+from predictive_credit.stages.paths import Project, StudyPaths
 from predictive_credit.stages.verify import integrity
 from predictive_credit.studies.evaluation import evaluate
 
@@ -26,11 +26,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
         opened.scored(), seed=params.seed, inference=params.inference, scale=params.scale,
         integrity=integrity(opened),
     )  # fmt: skip
-    for metric in METRICS:
-        tables.write_json(paths.metric(metric), metrics[metric])
+    files = evidence.metric_files(metrics)
+    for metric, value in files.items():
+        tables.write_json(paths.metric(metric), value)
     write_plots(paths, metrics["contrasts"])
     digests: dict[str, object] = {
-        f"metrics/{metric}.json": canonical.digest_file(paths.metric(metric)) for metric in METRICS
+        f"metrics/{metric}.json": canonical.digest_file(paths.metric(metric)) for metric in files
     }
     digests["pool.json"] = canonical.digest_file(project.pool_metrics(params.studies[name].pool))
     decided = shell.record(project, name, params.scale, events, Phase.DECIDED, digests)

@@ -23,13 +23,13 @@ from predictive_credit.records import (
     Usage,
 )  # fmt: skip
 from predictive_credit.stages.freeze import FROZEN
-from predictive_credit.stages.paths import METRICS, Project
+from predictive_credit.stages.paths import METRICS, READINGS, Project
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies.evaluation import Scored
 
 MANIFEST = "manifest.json"
 DATA_FILES = (*FROZEN, "freeze.json", "outcomes.csv")
-FILES = (*DATA_FILES, "ledger.jsonl", "pool.json", *(f"metrics/{name}.json" for name in METRICS))
+FILES = (*DATA_FILES, "ledger.jsonl", "pool.json", *(f"metrics/{name}.json" for name in (*METRICS, READINGS)))
 T = TypeVar("T")
 
 
@@ -90,6 +90,14 @@ class Evidence:
     def burn_in(self) -> BurnIn:
         return tables.record_of(self.json("burn_in.json"), BurnIn, "burn_in.json")
 
+    def metrics(self) -> dict[str, Any]:
+        """What `evaluate` returned, its sentences put back."""
+        files = {name: self.json(f"metrics/{name}.json") for name in (*METRICS, READINGS)}
+        readings = files.pop(READINGS)
+        checks = {name: c | readings["checks"].get(name, {}) if isinstance(c, dict) else c
+                  for name, c in files["checks"].items()}  # fmt: skip
+        return files | {"checks": checks, "decision": files["decision"] | {"limits": readings["limits"]}}
+
     def outcomes_and_salts(self) -> tuple[tuple[Outcome, ...], dict[str, str]]:
         """The opened outcomes and the salts of their commitments."""
         rows = tables.parse_csv(self.bytes("outcomes.csv"), "outcomes.csv")
@@ -133,7 +141,7 @@ def workspace(project: Project, study: str) -> Evidence:
     paths = project.study(study)
     places = {name: paths.data / name for name in DATA_FILES}
     places["ledger.jsonl"] = paths.decided
-    places |= {f"metrics/{name}.json": paths.metric(name) for name in METRICS}
+    places |= {f"metrics/{name}.json": paths.metric(name) for name in (*METRICS, READINGS)}
     # A freeze record that cannot be read names no pool; whoever checks its digest will say so.
     with contextlib.suppress(Tampered, OutOfOrder, KeyError, TypeError):
         pool = tables.read_json(paths.freeze)["params"]["studies"][study]["pool"]
@@ -150,6 +158,30 @@ def bundle(folder: Path) -> Evidence:
         )
     files = (p for p in sorted(folder.rglob("*")) if p.is_file() or p.is_symlink())
     return Evidence(folder, {p.relative_to(folder).as_posix(): p.read_bytes() for p in files})
+
+
+PROSE = ("asked", "seen", "reading")  # of a check
+
+
+def metric_files(evaluated: Mapping[str, Any]) -> dict[str, Any]:
+    """What `evaluate` returned as files: figures and words in the metrics, sentences in readings."""
+    checks, decision = evaluated["checks"], evaluated["decision"]
+    prose = {
+        name: {key: check[key] for key in PROSE if key in check}
+        for name, check in checks.items()
+        if isinstance(check, Mapping)
+    }
+    figures = {
+        name: {k: v for k, v in check.items() if k not in PROSE} if isinstance(check, Mapping) else check
+        for name, check in checks.items()
+    }
+    readings = {key: decision[key] for key in ("study", "scale", "limits")} | {"checks": prose}
+    return {
+        **evaluated,
+        "checks": figures,
+        "decision": {key: value for key, value in decision.items() if key != "limits"},
+        READINGS: readings,
+    }
 
 
 def manifest(files: Mapping[str, bytes]) -> bytes:

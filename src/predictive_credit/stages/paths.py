@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 METRICS = ("decision", "checks", "contrasts", "contexts", "endpoints", "outcomes")
+# The sentences of checks and decision, beside the metrics: `dvc metrics diff` is a table of figures.
+READINGS = "readings"
 
 
 @dataclass(frozen=True, slots=True)

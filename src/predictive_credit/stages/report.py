@@ -13,7 +13,7 @@ from predictive_credit.report.page import render
 from predictive_credit.report.view import StudyView
 from predictive_credit.stages import evidence, shell
 from predictive_credit.stages.evidence import FILES, Evidence
-from predictive_credit.stages.paths import METRICS, Project
+from predictive_credit.stages.paths import Project
 
 
 def run(project: Project, params: config.Params) -> str:
@@ -48,7 +48,7 @@ def view(found: Evidence) -> StudyView:
     outcomes, _ = found.outcomes_and_salts()
     return StudyView(
         name=found.freeze["study"],
-        metrics={metric: found.json(f"metrics/{metric}.json") for metric in METRICS},
+        metrics=found.metrics(),
         pool=found.json("pool.json"),
         freeze=found.freeze,
         ledger=found.ledger,

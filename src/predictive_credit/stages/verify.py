@@ -23,9 +23,9 @@ from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Context, UnitKind
 from predictive_credit.stages import evidence
-from predictive_credit.stages.evidence import DATA_FILES, MANIFEST, Evidence
+from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evidence
 from predictive_credit.stages.freeze import check_answered
-from predictive_credit.stages.paths import METRICS, Project
+from predictive_credit.stages.paths import Project
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies.evaluation import evaluate
 
@@ -122,7 +122,7 @@ def _digests(found: Evidence) -> Iterator[Finding]:
     promised |= (
         found.freeze["digests"] if promised.get("freeze.json") == _digest(found, "freeze.json") else {}
     )
-    for name in sorted({*promised, *DATA_FILES, *(f"metrics/{m}.json" for m in METRICS)}):
+    for name in sorted({*promised, *DATA_FILES, *(f for f in FILES if f.startswith("metrics/"))}):
         if name not in promised:
             yield Finding(name, "no ledger event and no freeze record digests it")
         elif _digest(found, name) != promised[name]:
@@ -216,8 +216,8 @@ def _metrics(found: Evidence) -> Iterator[Finding]:
         found.scored(), seed=params.seed, inference=params.inference, scale=frozen["scale"],
         integrity=integrity(found),
     )  # fmt: skip
-    for name in METRICS:
-        if (where := _unequal(found.json(f"metrics/{name}.json"), again[name], name)) is not None:
+    for name, value in evidence.metric_files(again).items():
+        if (where := _unequal(found.json(f"metrics/{name}.json"), value, name)) is not None:
             yield Finding(f"metrics/{name}.json", f"{where} is not what the frozen files give")
 
 
