@@ -44,12 +44,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
 
     def add(
-        name: str, help: str, command: Callable[[argparse.Namespace], int], *examples: str
+        name: str, help: str, command: Callable[[argparse.Namespace], int], *examples: str, root: bool = True
     ) -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name, help=help, description=help, epilog="\n".join(examples), formatter_class=raw
         )
-        sub.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
+        if root:
+            sub.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
         sub.set_defaults(command=command)
         return sub
 
@@ -74,12 +75,14 @@ def _parser() -> argparse.ArgumentParser:
         "",
         "Each job has its folder under outputs/ or multirun/, with params.yaml, data/, metrics/ and",
         "report/; predictive-credit diff and verify take such folders.",
+        root=False,
     )  # fmt: skip
     run.add_argument("overrides", nargs="*", help=f"{overrides}; -m for a sweep")
     verify = add(
         "verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
         "  predictive-credit verify bundles/molecular",
         "  predictive-credit verify .",
+        root=False,
     )  # fmt: skip
     verify.add_argument("target", type=Path, help="a bundle, or a project's root")
     bundle = add(

@@ -122,6 +122,8 @@ def checks(view: StudyView) -> tuple[Check, ...]:
 def contrasts(view: StudyView) -> Table:
     """Every contrast with its intervals and bounds, beside the published one."""
     level = interval_level(view)
+    named = _named_contrasts(view)
+    reasons = [(name, found["reason"]) for name, found in named if found.get("reason")]
     return Table(
         caption="Contrasts: mean gain over states, intention-to-treat",
         columns=(
@@ -131,7 +133,7 @@ def contrasts(view: StudyView) -> Table:
         rows=tuple(
             (
                 name,
-                f"{_mean(found)} ({found['reason']})" if found.get("reason") else _mean(found),
+                _mean(found),
                 words.interval(found.get("lower"), found.get("upper")),
                 words.interval(found.get("t_lower"), found.get("t_upper")),
                 words.interval(found.get("one_sided_lower"), found.get("one_sided_upper")),
@@ -139,14 +141,15 @@ def contrasts(view: StudyView) -> Table:
                 words.count(found.get("n_clusters")),
                 _printed_interval(mapping(found, "published")),
             )
-            for name, found in _named_contrasts(view)
+            for name, found in named
         ),
         note=(
             "All but the primary contrasts are exploratory. Every measure counts as a loss, so a positive "
             "gain favours the second context of its pair. Missed outcomes and wrong directions are shares of "
             "forecasts; a task-scaled gain is in units of its endpoint's mean absolute outcome. Each "
             "one-sided bound holds alone."
-        ),
+        )
+        + "".join(f" {name} is not estimable: {reason}." for name, reason in reasons),
     )  # fmt: skip
 
 
