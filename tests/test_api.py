@@ -52,7 +52,16 @@ def test_a_notebook_gets_the_studys_own_digits():
     for row in table.to_dict("records"):
         ours = wanted["contrasts"][row["measure"]][row["pair"]]
         assert (row["role"], row["status"]) == (ours["role"], ours["status"])
-        for name in ("mean", "lower", "upper", "one_sided_upper", "t_lower", "worst_case", "n_states"):
+        for name in (
+            "mean",
+            "task_balanced",
+            "lower",
+            "upper",
+            "one_sided_upper",
+            "t_lower",
+            "worst_case",
+            "n_states",
+        ):
             assert row[name] == ours[name] or (pd.isna(row[name]) and ours[name] is None)
         assert row["complete_case_n_states"] == ours["complete_case"]["n_states"]
     decision = pc.decide(forecasts, outcomes, seed=1, draws=2_000)

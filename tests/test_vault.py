@@ -1,4 +1,5 @@
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_a_damaged_key_is_one_sentence(private_vault):
 
 def test_commitments_hold_and_a_changed_outcome_is_named(key):
     promised = vault.commitments(OUTCOMES, key)
-    salts = {o.state_id: vault.salt(key, o.state_id) for o in OUTCOMES}
+    salts = {o.state_id: vault.salt(key, o) for o in OUTCOMES}
     vault.check_commitments(OUTCOMES, salts, promised)
     moved = (Outcome(state_id="m/A/1/1", value=0.0124), OUTCOMES[1])
     with pytest.raises(Tampered, match="outcome of m/A/1/1 is not the one committed to"):
@@ -62,14 +63,33 @@ def test_commitments_hold_and_a_changed_outcome_is_named(key):
         vault.check_commitments(OUTCOMES[:1], salts, promised)
 
 
-def test_the_salt_is_not_guessable_from_the_public_commitment(key):
-    assert vault.salt(key, "m/A/1/1") != vault.salt(key, "m/B/1/1")
-    assert vault.salt(bytes(64), "m/A/1/1") != vault.salt(key, "m/A/1/1")
+def test_a_published_salt_does_not_help_to_guess_another_outcome_of_its_state(key):
+    published, sealed_later = OUTCOMES[0], Outcome(state_id="m/A/1/1", value=0.0456)
+    known_salt = vault.salt(key, published)
+    assert vault.salt(key, sealed_later) != known_salt
+    later = vault.commitments([sealed_later], key)["m/A/1/1"]
+    guesses = (Outcome(state_id="m/A/1/1", value=i / 10_000) for i in range(1000))
+    assert later not in {vault.commitment(guess, known_salt) for guess in guesses}
 
 
-def test_the_first_opening_of_a_commitment_is_remembered():
-    assert vault.first_opening("abc") is None
-    vault.log_opening("abc", "2026-01-01")
-    vault.log_opening("abc", "2026-01-02")
-    assert vault.first_opening("abc") == "2026-01-01"
-    assert vault.first_opening("abd") is None
+def test_openings_are_remembered_outcome_by_outcome():
+    assert vault.opened_before(["a", "b"]) == (0, None)
+    vault.log_opening(["a"], "2026-01-01")
+    vault.log_opening(["a", "c"], "2026-01-02")
+    assert vault.opened_before(["a", "b"]) == (1, "2026-01-01")
+    assert vault.opened_before(["c", "a"]) == (2, "2026-01-01")
+    assert vault.opened_before(["b"]) == (0, None)
+
+
+def test_a_log_line_cut_off_by_a_kill_is_passed_over(private_vault):
+    vault.log_opening(["a"], "2026-01-01")
+    with (private_vault / "openings.jsonl").open("ab") as log:
+        log.write(b'{"outcomes":["b"')
+    assert vault.opened_before(["a", "b"]) == (1, "2026-01-01")
+
+
+def test_many_processes_at_first_use_agree_on_one_key(private_vault):
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(lambda _: vault.master_key(), range(32)))
+    assert len(keys) == 1
+    assert [p.name for p in private_vault.iterdir()] == ["key"]

@@ -68,6 +68,35 @@ def test_a_flipped_byte_is_named_two_hundred_times_over(copy):
     assert named(copy) == []
 
 
+def test_a_flipped_byte_under_a_mended_manifest_is_named_by_what_lies_below(copy):
+    rng = random.Random(8)
+    guarded = {*evidence.DATA_FILES, "ledger.jsonl", "rule.py"}
+    for name in sorted(guarded | {f for f in evidence.FILES if f.startswith("metrics/")}):
+        path = copy / name
+        whole = path.read_bytes()
+        at = rng.randrange(len(whole))
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        remake_manifest(copy)
+        assert name in named(copy), f"byte {at} of {name}"
+        path.write_bytes(whole)
+    remake_manifest(copy)
+    assert named(copy) == []
+
+
+def test_a_link_in_place_of_a_file_is_named(copy):
+    (copy / "usage.jsonl").unlink()
+    (copy / "usage.jsonl").symlink_to("nowhere")
+    assert named(copy) == ["usage.jsonl"]
+
+
+def test_a_commitment_swapped_after_it_was_sealed_is_named(copy):
+    """Every digest is mended but the sealed event's own: it was published before the forecasts."""
+    commitment = json.loads((copy / "commitment.json").read_text())
+    tables.write_json(copy / "commitment.json", commitment | {"scheme": "another"})
+    forge(copy, "commitment.json", lambda data: data, but=("sealed",))
+    assert named(copy) == ["commitment.json"]
+
+
 def test_a_flipped_byte_of_a_workspace_is_named_too(study, tmp_path):
     made, _ = study
     root = Path(shutil.copytree(made.root, tmp_path / "project"))
@@ -94,28 +123,35 @@ def test_an_added_and_a_removed_file_are_named(copy):
     assert named(copy) == ["usage.jsonl"]
 
 
-def forge(copy: Path, name: str, change, *, mend_freeze=True):
-    """Change a file and mend every checksum on the way to it: freeze record, chain and manifest."""
+def remake_manifest(copy: Path) -> None:
+    files = {p.relative_to(copy).as_posix(): p.read_bytes() for p in copy.rglob("*") if p.is_file()}
+    files.pop(MANIFEST)
+    (copy / MANIFEST).write_bytes(evidence.manifest(files))
+
+
+def forge(copy: Path, name: str, change, *, but=()):
+    """Change a file and mend every checksum on the way to it: freeze record, chain and manifest.
+
+    `but` names phases whose events keep the digests they had.
+    """
     path = copy / name
     path.write_bytes(change(path.read_bytes()))
     freeze = json.loads((copy / "freeze.json").read_text())
-    if name in freeze["digests"] and mend_freeze:
+    if name in freeze["digests"]:
         freeze["digests"][name] = canonical.digest_file(path)
         tables.write_json(copy / "freeze.json", freeze)
     previous, lines = "genesis", []
     for line in (copy / "ledger.jsonl").read_text().splitlines():
         event = json.loads(line)
         for file in event["digests"]:
-            if (copy / file).is_file() and "." in file:
+            if event["phase"] not in but and (copy / file).is_file():
                 event["digests"][file] = canonical.digest_file(copy / file)
         event["previous"] = previous
         event["hash"] = canonical.digest({k: v for k, v in event.items() if k != "hash"})
         previous = event["hash"]
         lines.append(event)
     (copy / "ledger.jsonl").write_bytes(tables.encode_lines(lines))
-    files = {p.relative_to(copy).as_posix(): p.read_bytes() for p in copy.rglob("*") if p.is_file()}
-    files.pop(MANIFEST)
-    (copy / MANIFEST).write_bytes(evidence.manifest(files))
+    remake_manifest(copy)
 
 
 def edit(**fields: object) -> Callable[[bytes], bytes]:
@@ -184,9 +220,7 @@ def test_other_params_are_named(copy):
 def test_an_edited_ledger_is_named(copy):
     text = (copy / "ledger.jsonl").read_text()
     (copy / "ledger.jsonl").write_text(text.replace('"phase":"opened"', '"phase":"frozen"'))
-    files = {p.relative_to(copy).as_posix(): p.read_bytes() for p in copy.rglob("*") if p.is_file()}
-    files.pop(MANIFEST)
-    (copy / MANIFEST).write_bytes(evidence.manifest(files))
+    remake_manifest(copy)
     assert named(copy) == ["ledger.jsonl"]
 
 

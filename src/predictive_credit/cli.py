@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from predictive_credit import __version__
 
@@ -28,13 +29,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words[1:2]):
-        sys.exit(_run(words[1:]))  # Hydra has a command line of its own
+        _exit(lambda: _run(words[1:]))  # Hydra has a command line of its own
     args = _parser().parse_args(words)
+    command: Callable[[argparse.Namespace], int] = args.command
+    _exit(lambda: command(args))
+
+
+def _exit(action: Callable[[], int]) -> NoReturn:
     # The shell is imported per command: NumPy, pandas and Hydra are not needed to print help.
     from predictive_credit.stages.shell import guarded
 
-    command: Callable[[argparse.Namespace], int] = args.command
-    sys.exit(guarded(lambda: command(args)))
+    sys.exit(guarded(action))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("study", nargs="?", help="one study (default: all)")
     plan.add_argument("overrides", nargs="*", help=overrides)
     fetch = add(
-        "fetch", "Resolve the pools in use (mirror, then origin) and check their sha256.", _fetch,
+        "fetch", "Fetch the pools and the embedded model in use, and check their sha256.", _fetch,
         "  predictive-credit fetch",
         "  PREDICTIVE_CREDIT_MIRROR=mirror predictive-credit fetch pool=tox21",
     )  # fmt: skip
@@ -132,6 +137,7 @@ def _plan(args: argparse.Namespace) -> int:
 
 def _fetch(args: argparse.Namespace) -> int:
     from predictive_credit import compose, config
+    from predictive_credit.sources import wheels
     from predictive_credit.stages import fetch
     from predictive_credit.stages.paths import Project
 
@@ -143,6 +149,9 @@ def _fetch(args: argparse.Namespace) -> int:
     )
     for pool in params.pools:
         print(fetch.run(project, params, pool))
+    for user in (params.forecaster, params.agent):
+        if isinstance(user, config.LlamaCpp | config.ModelAgent):
+            print(f"{user.name}: {wheels.gguf(user).name} from {user.distribution} {user.version}")
     return 0
 
 

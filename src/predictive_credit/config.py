@@ -83,6 +83,7 @@ class LlamaCpp:
     """A GGUF model in this process through llama.cpp; the file comes out of a pinned wheel."""
 
     kind: Literal["llama_cpp"]
+    watch: str  # the file or folder whose change makes DVC read, or ask, again
     name: str
     distribution: str
     version: str
@@ -103,6 +104,7 @@ class Priors:
     """A forecaster that needs no model: zero, a constant positive change, or the burn-in mean."""
 
     kind: Literal["priors"]
+    watch: str  # the file or folder whose change makes DVC read, or ask, again
     name: str
     point: Literal["zero", "positive", "mean"]
     elicitation: Literal["sentence"]
@@ -117,6 +119,7 @@ class Replay:
     """Recorded answers (a forecasts.jsonl or a bundle) instead of a model."""
 
     kind: Literal["replay"]
+    watch: str  # the file or folder whose change makes DVC read, or ask, again
     name: str
     path: str
     elicitation: Literal["sentence"]
@@ -211,20 +214,48 @@ def parse(raw: Any, *, origin: str = "params.yaml") -> Params:
                     f"{origin}: studies.{name} asks for pool {pool!r}; "
                     f"pools holds {', '.join(sorted(params.pools))}"
                 )
+        _check_population(study, f"{origin}: studies.{name}")
     return params
+
+
+def _check_population(study: StudyConfig, where: str) -> None:
+    """Raise BadConfig for a list without entries, or an entry twice: each state needs its own id."""
+    if study.endpoints == ():
+        raise BadConfig(f"{where}.endpoints is an empty list; name some, or set it to null for the largest")
+    lists: dict[str, list[str]] = {
+        "budgets": [f"{budget:g}" for budget in study.budgets],  # as ids write them
+        "seeds": [str(seed) for seed in study.seeds],
+        "contexts": list(study.contexts),
+    }
+    for key, values in lists.items():
+        if not values:
+            raise BadConfig(f"{where}.{key} is an empty list; give at least one")
+        repeated = [value for value in values if values.count(value) > 1]
+        if repeated:
+            raise BadConfig(f"{where}.{key} holds {repeated[0]} twice; name it once")
+
+
+def read(path: Path) -> Any:
+    """A YAML file's plain values. Raises BadConfig if it is not UTF-8 or not YAML."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise BadConfig(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that no calendar has
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise BadConfig(f"{path} is not YAML: {str(error).splitlines()[0]}{line}") from None
 
 
 def load(path: Path) -> Params:
     """Read params.yaml. Raises BadConfig if it is absent, not YAML, or not ours."""
     try:
-        raw = yaml.safe_load(path.read_text())
+        raw = read(path)
     except FileNotFoundError:
         raise BadConfig(
             f"{path} does not exist; run from the project's root, "
             "or compose it with `predictive-credit params --write`"
         ) from None
-    except yaml.YAMLError as error:
-        raise BadConfig(f"{path} is not YAML: {str(error).splitlines()[0]}") from None
     return parse(raw, origin=str(path))
 
 

@@ -41,13 +41,15 @@ class Contrast:
 
     lower, upper: two-sided percentile interval. one_sided_lower, one_sided_upper: each holds
     alone. All are None when the contrast is `not_estimable`, and `reason` says why; the mean is
-    None only if no state has a defined gain. best_case and worst_case are means over all states,
-    those whose outcome is undefined included.
+    None only if no state has a defined gain. task_balanced: mean of the endpoint means, the centre
+    of the t interval; the mean itself where every endpoint has equally many defined states.
+    best_case and worst_case are means over all states, those whose outcome is undefined included.
     """
 
     status: Status
     reason: str | None
     mean: float | None
+    task_balanced: float | None = None
     lower: float | None
     upper: float | None
     one_sided_lower: float | None
@@ -110,6 +112,15 @@ def leave_one_out(cube: Array) -> Array:
     return means
 
 
+def level_interval(
+    cube: Array, *, draws: int, level: float, rng: Generator
+) -> tuple[float, float] | tuple[None, None]:
+    """Percentile interval of the mean of a cube of losses; None twice where it carries none."""
+    if why_not_estimable(cube) is not None:
+        return None, None
+    return percentile_interval(nested_means(cube, draws=draws, rng=rng), level=level)
+
+
 def why_not_estimable(cube: Array) -> str | None:
     """The reason a cube of gains carries no interval, or None if it does."""
     clusters = cluster_means(cube)
@@ -122,15 +133,16 @@ def why_not_estimable(cube: Array) -> str | None:
 
 
 def _contrast(gain: Gain, means: Array, complete: Array, level: float, one_sided_level: float) -> Contrast:
-    reason = why_not_estimable(gain.all)
+    reason, clusters = why_not_estimable(gain.all), cluster_means(gain.all)
     estimated = reason is None
     lower, upper = percentile_interval(means, level=level) if estimated else (None, None)
     least, most = one_sided_bounds(means, level=one_sided_level) if estimated else (None, None)
-    t_lower, t_upper = t_interval(cluster_means(gain.all), level=level) if estimated else (None, None)
+    t_lower, t_upper = t_interval(clusters, level=level) if estimated else (None, None)
     return Contrast(
         status="estimated" if estimated else "not_estimable",
         reason=reason,
         mean=_mean(gain.all),
+        task_balanced=_mean(clusters),
         lower=lower,
         upper=upper,
         one_sided_lower=least,
@@ -138,7 +150,7 @@ def _contrast(gain: Gain, means: Array, complete: Array, level: float, one_sided
         t_lower=t_lower,
         t_upper=t_upper,
         n_states=int((~np.isnan(gain.all)).sum()),
-        n_clusters=len(cluster_means(gain.all)),
+        n_clusters=len(clusters),
         complete_case=_complete_case(gain.complete, complete, level),
         best_case=_mean(gain.best),
         worst_case=_mean(gain.worst),

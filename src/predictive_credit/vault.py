@@ -10,11 +10,13 @@ Reference: RFC 5297 (AES-SIV); RFC 5869 (HKDF).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from predictive_credit import canonical
 from predictive_credit.errors import Sealed, Tampered
 from predictive_credit.records import Outcome
 
+KEY_BYTES = 64  # AES-256-SIV takes two keys of 256 bits
 MAGIC = b"predictive-credit sealed outcomes 1\n"
 
 
@@ -40,21 +43,25 @@ def master_key(folder: Path | None = None) -> bytes:
     """This user's key of 64 bytes, made at first use with owner-only permissions."""
     path = (folder or home()) / "key"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_bytes()
-        if len(key) != 64:
-            raise Sealed(
-                f"the vault's key {path} holds {len(key)} bytes, not 64; restore it, or move it "
-                "away and run the execute stage again to seal under a new key"
-            ) from None
-        return key
-    key = secrets.token_bytes(64)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
+    if not path.exists():
+        # Written aside and linked: of two processes that start together one key wins, and no kill
+        # leaves half of one. A temporary file is readable by its owner only.
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(KEY_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, path)
+        finally:
+            os.unlink(temporary)
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise Sealed(
+            f"the vault's key {path} holds {len(key)} bytes, not {KEY_BYTES}; restore it, or move it "
+            "away and run the execute stage again to seal under a new key"
+        )
     return key
 
 
@@ -64,9 +71,13 @@ def study_key(master: bytes, study: str) -> bytes:
     return HKDF(algorithm=SHA256(), length=64, salt=None, info=info).derive(master)
 
 
-def salt(key: bytes, state_id: str) -> str:
-    """The secret salt of one outcome's commitment: 32 hexadecimal digits."""
-    return hmac.new(key, f"salt/{state_id}".encode(), hashlib.sha256).hexdigest()[:32]
+def salt(key: bytes, outcome: Outcome) -> str:
+    """The secret salt of one outcome's commitment: 32 hexadecimal digits.
+
+    It depends on the value too: a salt that was published with one outcome of a state must not help
+    to guess another outcome of the same state, sealed later.
+    """
+    return hmac.new(key, b"salt/" + canonical.encode(outcome), hashlib.sha256).hexdigest()[:32]
 
 
 def commitment(outcome: Outcome, outcome_salt: str) -> str:
@@ -76,7 +87,7 @@ def commitment(outcome: Outcome, outcome_salt: str) -> str:
 
 def commitments(outcomes: Iterable[Outcome], key: bytes) -> dict[str, str]:
     """One salted SHA-256 for each outcome, by state id."""
-    return {o.state_id: commitment(o, salt(key, o.state_id)) for o in outcomes}
+    return {o.state_id: commitment(o, salt(key, o)) for o in outcomes}
 
 
 def seal(outcomes: Iterable[Outcome], key: bytes, *, study: str) -> bytes:
@@ -109,24 +120,31 @@ def check_commitments(
             raise Tampered(f"the outcome of {state_id} is not the one committed to before the freeze")
 
 
-def log_opening(commitment_digest: str, time_utc: str, folder: Path | None = None) -> None:
-    """Remember, outside the project, that outcomes of this commitment have been opened."""
+def log_opening(commitments_opened: Iterable[str], time_utc: str, folder: Path | None = None) -> None:
+    """Remember, outside the project, that the outcomes behind these commitments have been opened."""
     path = (folder or home()) / "openings.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    entry = {"time_utc": time_utc, "outcomes": sorted(commitments_opened)}
     with path.open("ab") as file:
-        file.write(canonical.encode({"commitment": commitment_digest, "time_utc": time_utc}) + b"\n")
+        file.write(canonical.encode(entry) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def first_opening(commitment_digest: str, folder: Path | None = None) -> str | None:
-    """When these outcomes were first opened on this machine, or None.
+def opened_before(committed: Iterable[str], folder: Path | None = None) -> tuple[int, str | None]:
+    """How many of these outcomes were opened on this machine already, and when the first was.
 
-    A plan made after that is a post-outcome comparison and its ledger says so.
+    Outcome by outcome: a full run after a quick one holds some that are known. What is planned or
+    frozen after that is a post-outcome comparison, and its ledger says so.
     """
     path = (folder or home()) / "openings.jsonl"
-    if not path.exists():
-        return None
-    for line in path.read_text().splitlines():
-        entry = json.loads(line)
-        if entry["commitment"] == commitment_digest:
-            return str(entry["time_utc"])
-    return None
+    asked, seen, first = set(committed), set[str](), None
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            entry = json.loads(line)
+        except ValueError:  # cut off by a kill; the opening it began was not finished
+            continue
+        if found := asked.intersection(entry["outcomes"]):
+            seen |= found
+            first = first or str(entry["time_utc"])
+    return len(seen), first

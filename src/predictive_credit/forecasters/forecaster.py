@@ -48,7 +48,7 @@ def identity(chosen: config.Forecaster) -> dict[str, Any]:
 
     Acknowledging a served model id afterwards must not ask the answered units again.
     """
-    return {k: v for k, v in config.section(chosen).items() if k != "acknowledged_models"}
+    return {k: v for k, v in config.section(chosen).items() if k not in ("acknowledged_models", "watch")}
 
 
 def fallback(unit_id: str, burn_in: BurnIn, reason: str) -> Forecast:

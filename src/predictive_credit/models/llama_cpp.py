@@ -102,9 +102,13 @@ def _server(path: Path, name: str, threads: int) -> Any:
     import xllamacpp  # noqa: PLC0415  only where an embedded model is used
 
     try:
-        return xllamacpp.Server(_params(path, threads, SILENT))
+        server = xllamacpp.Server(_params(path, threads, SILENT))
     except RuntimeError:
         reason = _load_error(path, threads)
+    else:
+        # Destroying a server whose loop has not begun waits for ever: one token says that it has.
+        server.handle_completions({"prompt": "a", "n_predict": 1})
+        return server
     raise BadSource(
         f"{name}: llama.cpp cannot load {path} ({reason}); remove the file and fetch it again, "
         "or name another GGUF member"

@@ -52,6 +52,7 @@ class Section:
     influence: tuple[Markup, ...]
     endpoint_influence: Table
     endpoint_levels: Table
+    endpoint_baselines: Table
     tasks: tuple[str, ...]
     actions: tuple[str, ...]
     n_states: int
@@ -131,6 +132,7 @@ def section(view: StudyView, prefix: str) -> Section:
         influence=_figures(gallery.influence(view, unit, prefix)),
         endpoint_influence=tables.endpoint_influence(view),
         endpoint_levels=tables.endpoint_levels(view),
+        endpoint_baselines=tables.endpoint_baselines(view),
         tasks=tuple(sorted({s.task for s in view.states})),
         actions=tuple(sorted({words.spaced(s.intervention.name) for s in view.states})),
         n_states=len(view.states),
@@ -146,6 +148,8 @@ def section(view: StudyView, prefix: str) -> Section:
 
 def scale_words(scale: str, n_states: int, full: int | None) -> str:
     """What the scale label means, in one sentence."""
+    if scale == "full" and full is not None and n_states < full:
+        return f"Asked at full scale; the pool gave {n_states} of {full} states."
     if scale == "full":
         return f"Full scale: {n_states} states."
     of = f" of the study's {full}" if full is not None else ""

@@ -160,6 +160,7 @@ def cases(view: StudyView) -> Table:
         columns=(
             "contrast",
             "intention-to-treat",
+            "task-balanced",
             "complete cases",
             f"{interval_level(view)} percentile",
             "states",
@@ -170,6 +171,7 @@ def cases(view: StudyView) -> Table:
             (
                 name,
                 _mean(found),
+                words.signed(found.get("task_balanced"), absent=words.NOT_ESTIMABLE),
                 _mean(complete := mapping(found, "complete_case")),
                 words.interval(complete.get("lower"), complete.get("upper")),
                 words.count(complete.get("n_states")),
@@ -179,7 +181,8 @@ def cases(view: StudyView) -> Table:
             for name, found in _named_contrasts(view)
         ),
         note=(
-            "Intention-to-treat counts an unreadable reply as its frozen fallback. Complete cases leave out "
+            "Intention-to-treat counts an unreadable reply as its frozen fallback. Task-balanced is the mean "
+            "of the endpoint means; it differs only where outcomes are undefined. Complete cases leave out "
             "every state in which a fallback took part. Worst and best case bound what the mean could have "
             "been had every reply been readable and every outcome defined."
         ),
@@ -192,18 +195,20 @@ def levels(view: StudyView) -> Table:
     models = [c for c in words.MODELS if c in found]
     printed = [c for c in models if mapping(_published_levels(found, c))]
     shown = [*models, *words.BASELINES]
-    rows = tuple(
-        (
-            label,
-            *(say(dig(found, c, key)) for c in shown),
-            *(say_printed(say, dig(_published_levels(found, c), key)) for c in printed),
-        )
-        for key, label, say in LEVELS
-    )
+    rows: list[Row] = []
+    for key, label, say in LEVELS:
+        values = (say(dig(found, c, key)) for c in shown)
+        beside = (say_printed(say, dig(_published_levels(found, c), key)) for c in printed)
+        rows.append((label, *values, *beside))
+        low, high = f"{key}_lower", f"{key}_upper"
+        if any(low in mapping(found, c) for c in models):
+            ends = (words.interval(dig(found, c, low), dig(found, c, high), say=words.number) for c in models)
+            none = [words.NONE_PRINTED] * (len(words.BASELINES) + len(printed))
+            rows.append((f"{label}, {interval_level(view)} interval", *ends, *none))
     return Table(
         caption="Levels by context, beside baselines that need no model",
         columns=("figure", *(words.context(c) for c in shown), *(words.context(c) for c in printed)),
-        rows=rows,
+        rows=tuple(rows),
         groups=tuple(
             (label, n)
             for label, n in (
@@ -216,7 +221,7 @@ def levels(view: StudyView) -> Table:
             "zero forecasts no change, positive the burn-in's mean absolute change upwards, mean the "
             "burn-in's mean; all three with the burn-in's 10 % to 90 % quantiles as their interval. Zero "
             "names no direction, so it is never right about one. Losses are of single calls; an ensemble is "
-            "the mean of the two calls."
+            "the mean of the two calls. Intervals are percentile intervals of the hierarchical bootstrap."
         ),
     )  # fmt: skip
 
@@ -337,6 +342,26 @@ def endpoint_levels(view: StudyView) -> Table:
         columns=("endpoint", "states", "undefined", "mean |y|", *(c for _ in wide for c in models)),
         groups=(("", 4), *((label, len(models)) for label in wide)),
         rows=rows,
+    )
+
+
+def endpoint_baselines(view: StudyView) -> Table:
+    """Point error and interval score of each endpoint, models beside baselines."""
+    found = endpoint_metrics(view)
+    shown = [
+        c for c in (*words.MODELS, *words.BASELINES)
+        if any(c in mapping(row, "contexts") for row in found.values())
+    ]  # fmt: skip
+    figures = (("mae", "point error"), ("interval_score", "interval score"))
+    return Table(
+        caption="Each endpoint beside baselines that need no model",
+        columns=("endpoint", *(c for _ in figures for c in shown)),
+        groups=(("", 1), *((label, len(shown)) for _, label in figures)) if shown else (),
+        rows=tuple(
+            (task, *(words.number(dig(row, "contexts", c, key)) for key, _ in figures for c in shown))
+            for task, row in found.items()
+        ),
+        note="Losses of single calls; zero, positive and mean are the baselines of the levels by context.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 UNDEFINED = "undefined"
@@ -88,11 +89,11 @@ def count(value: Any, *, absent: str = UNDEFINED) -> str:
     return f"{value:,.0f}" if is_number(value) else absent
 
 
-def interval(lower: Any, upper: Any, digits: int = 4) -> str:
-    """`[lo, hi]`, signed; both ends or neither."""
+def interval(lower: Any, upper: Any, digits: int = 4, *, say: Callable[[Any, int], str] = signed) -> str:
+    """`[lo, hi]`, signed unless said otherwise; both ends or neither."""
     if not (is_number(lower) and is_number(upper)):
         return NOT_ESTIMABLE
-    return f"[{signed(lower, digits)}, {signed(upper, digits)}]"
+    return f"[{say(lower, digits)}, {say(upper, digits)}]"
 
 
 def anything(value: Any) -> str:

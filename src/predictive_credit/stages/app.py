@@ -13,26 +13,25 @@ from predictive_credit.stages.paths import Project
 
 
 def run(words: Sequence[str]) -> int:
-    """Run Hydra on `words`; 1 if any job failed, each having said why in one sentence."""
+    """Run Hydra on `words`; 1 if any job failed, each having said why in one sentence.
+
+    Raises BadConfig before the first job when the words do not compose.
+    """
     import hydra
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import DictConfig
 
-    try:
-        conf = compose.conf_dir(Path())
-    except PredictiveCreditError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    conf = compose.conf_dir(Path())
+    compose.check_run(Path(), words)
     failed: list[str] = []
 
     def job(composed: DictConfig) -> None:
         folder = Path(HydraConfig.get().runtime.output_dir)
         asked = " ".join(HydraConfig.get().overrides.task) or "the defaults"
         try:
-            values = OmegaConf.to_container(composed, resolve=True)
-            compose.assert_mapping(values)
+            values = compose.plain(composed, asked)
             params = config.parse(values, origin=asked)
-            tables.write_bytes(folder / "params.yaml", compose.text(dict(values)).encode())  # type: ignore[arg-type]
+            tables.write_bytes(folder / "params.yaml", compose.text(values).encode())
             pipeline.run_all(Project(folder), params)
             print(f"{asked}: {folder}")
         except PredictiveCreditError as error:

@@ -34,8 +34,9 @@ def run(project: Project, params: config.Params, name: str) -> str:
         f"metrics/{metric}.json": canonical.digest_file(paths.metric(metric)) for metric in files
     }
     digests["pool.json"] = canonical.digest_file(project.pool_metrics(params.studies[name].pool))
-    decided = shell.record(project, name, params.scale, events, Phase.DECIDED, digests)
-    shell.write_ledger(paths.decided, decided)
+    shell.record(
+        project, paths.decided, events, Phase.DECIDED, study=name, scale=params.scale, digests=digests
+    )
     gates = metrics["decision"]["gates"].values()
     held = sum(gate["held"] for gate in gates)
     return f"{name}: {metrics['decision']['status']}, {held} of {len(gates)} gates held"

@@ -157,7 +157,9 @@ def bundle(folder: Path) -> Evidence:
             "make one with `predictive-credit bundle STUDY`"
         )
     files = (p for p in sorted(folder.rglob("*")) if p.is_file() or p.is_symlink())
-    return Evidence(folder, {p.relative_to(folder).as_posix(): p.read_bytes() for p in files})
+    # A link is none of the files that were packed: without content it matches no checksum.
+    content = {p: b"" if p.is_symlink() else p.read_bytes() for p in files}
+    return Evidence(folder, {p.relative_to(folder).as_posix(): data for p, data in content.items()})
 
 
 PROSE = ("asked", "seen", "reading")  # of a check

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from predictive_credit import __version__, canonical, config, prompts, tables
+from predictive_credit import canonical, config, prompts, tables, vault
 from predictive_credit.errors import OutOfOrder, Tampered
+from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
-from predictive_credit.records import Answer, Unit, UnitKind
+from predictive_credit.records import Answer, BurnIn, Unit, UnitKind
 from predictive_credit.stages import shell
 from predictive_credit.stages.paths import Project, StudyPaths
 from predictive_credit.studies import STUDIES
@@ -27,14 +29,19 @@ def run(project: Project, params: config.Params, name: str) -> str:
     plan = tables.read_records(paths.plan, Unit)
     answers = tables.read_records(paths.forecasts, Answer)
     check_answered(name, plan, answers)
+    burn_in = tables.record_of(tables.read_json(paths.burn_in), BurnIn, paths.burn_in.name)
+    if misread := unfaithful(answers, burn_in):
+        raise OutOfOrder(
+            f"{name}: {len(misread)} forecasts are not what their replies say, first {misread[0]}; "
+            f"read the replies again with `dvc repro -f -s forecast@{name}`"
+        )
     resolved = sorted({a.reply.model_resolved for a in answers if a.reply.model_resolved is not None})
     check_one_model(name, resolved, params.forecaster.acknowledged_models)
     digests = {file: canonical.digest_file(paths.data / file) for file in FROZEN}
-    check_as_planned(name, events[-2].digests, digests)
+    check_as_planned(name, {k: v for event in events for k, v in event.digests.items()}, digests)
     record: dict[str, Any] = {
         "study": name,
         "scale": params.scale,
-        "package_version": __version__,
         "digests": digests,
         "rule": {"name": params.studies[name].rule, "sha256": canonical.digest_bytes(study.rule_source)},
         "prompt_texts": prompts.digest(),
@@ -50,16 +57,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
         },
     }
     tables.write_json(paths.freeze, record)
-    frozen = shell.record(
-        project,
-        name,
-        params.scale,
-        events,
-        Phase.FROZEN,
-        {"freeze.json": canonical.digest_file(paths.freeze)},
-    )
-    shell.write_ledger(paths.ledger("frozen"), frozen)
-    return f"{name}: frozen, {len(answers)} forecasts of {record['units']['fallbacks']} fallbacks"
+    shell.record(
+        project, paths.ledger("frozen"), events, Phase.FROZEN, study=name, scale=params.scale,
+        digests={"freeze.json": canonical.digest_file(paths.freeze)},
+        opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
+    )  # fmt: skip
+    return f"{name}: frozen, {len(answers)} forecasts, {record['units']['fallbacks']} of them fallbacks"
 
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
@@ -86,8 +89,18 @@ def check_answered(name: str, plan: Sequence[Unit], answers: Sequence[Answer]) -
             f"{name}: cannot freeze, unanswered units: {len(missing)}, first {missing[0]}; "
             "run the forecast stage first"
         )
+    if len(answers) != len({a.unit_id for a in answers}):
+        twice = Counter(a.unit_id for a in answers).most_common(1)[0][0]
+        raise Tampered(f"{name}: forecasts.jsonl answers {twice} more than once; the first reply stands")
     if strangers := {a.unit_id for a in answers} - {u.id for u in plan}:
         raise Tampered(f"{name}: forecasts.jsonl answers a unit that was not planned: {min(strangers)}")
+
+
+def unfaithful(answers: Sequence[Answer], burn_in: BurnIn) -> list[str]:
+    """Ids of the units whose recorded forecast is not what their raw reply says, nor its fallback."""
+    return [
+        a.unit_id for a in answers if forecaster.read_or_fallback(a.reply, a.unit_id, burn_in) != a.forecast
+    ]
 
 
 def check_one_model(name: str, resolved: Sequence[str], acknowledged: Sequence[str]) -> None:

@@ -18,25 +18,24 @@ def run(project: Project, params: config.Params, name: str) -> str:
     paths = project.study(name)
     refuse_before_freeze(name, paths)
     events = shell.read_ledger(paths.ledger("frozen"))
+    if not events or events[-1].phase is not Phase.FROZEN:
+        raise Sealed(
+            f"{name}: {paths.ledger('frozen')} does not end with a freeze; run the freeze stage again"
+        )
     check_frozen(name, paths, events[-1].digests["freeze.json"])
     key = vault.study_key(vault.master_key(), name)
     outcomes = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
     promised = tables.read_json(paths.commitment)["outcomes"]
-    salts = {o.state_id: vault.salt(key, o.state_id) for o in outcomes}
+    salts = {o.state_id: vault.salt(key, o) for o in outcomes}
     vault.check_commitments(outcomes, salts, promised)
     # Logged before the file exists: a kill in between may not hide that they were readable.
-    vault.log_opening(canonical.digest_file(paths.commitment), shell.now())
+    vault.log_opening(promised.values(), shell.now())
     rows = [(o.state_id, o.value, o.reason, salts[o.state_id], params.scale) for o in outcomes]
     tables.write_csv(paths.outcomes, HEADER, rows)
-    opened = shell.record(
-        project,
-        name,
-        params.scale,
-        events,
-        Phase.OPENED,
-        {"outcomes.csv": canonical.digest_file(paths.outcomes)},
-    )
-    shell.write_ledger(paths.ledger("opened"), opened)
+    shell.record(
+        project, paths.ledger("opened"), events, Phase.OPENED, study=name, scale=params.scale,
+        digests={"outcomes.csv": canonical.digest_file(paths.outcomes)},
+    )  # fmt: skip
     undefined = sum(o.value is None for o in outcomes)
     return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed"
 

@@ -32,17 +32,19 @@ def run(project: Project, params: config.Params, name: str) -> str:
     tables.write_records(
         paths.prompts, sorted([*card_texts, *texts], key=lambda t: t.key), scale=params.scale
     )
-    commitment = canonical.digest_file(paths.commitment)
+    ledger = paths.ledger("planned")
+    digests = {file: canonical.digest_file(paths.data / file) for file in ("plan.jsonl", "prompts.jsonl")}
+    digests["donors"] = canonical.digest(
+        {u.state_id: u.explanation_of for u in forecasts if u.context == "S"}
+    )
     planned = shell.record(
-        project, name, params.scale, (), Phase.PLANNED,
-        {file: canonical.digest_file(paths.data / file) for file in ("plan.jsonl", "prompts.jsonl")}
-        | {"donors": canonical.digest({u.state_id: u.explanation_of for u in forecasts if u.context == "S"})},
+        project, ledger, (), Phase.PLANNED, study=name, scale=params.scale, digests=digests
+    )
+    shell.record(
+        project, ledger, planned, Phase.SEALED, study=name, scale=params.scale,
+        digests={"commitment.json": canonical.digest_file(paths.commitment)},
+        opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
     )  # fmt: skip
-    sealed = shell.record(
-        project, name, params.scale, planned, Phase.SEALED,
-        {"commitment.json": commitment, "first_opened": vault.first_opening(commitment)},
-    )  # fmt: skip
-    shell.write_ledger(paths.ledger("planned"), sealed)
     units = len(cards) + len(forecasts)
     return f"{name}: {len(states)} states, {units} units ({len(cards)} cards, {len(forecasts)} forecasts)"
 

@@ -72,18 +72,42 @@ def git_revision(root: Path) -> str | None:
 
 
 def record(
-    project: Project,
-    study: str,
-    scale: str,
-    events: Sequence[Event],
-    phase: Phase,
-    digests: Mapping[str, object],
-) -> tuple[Event, ...]:
-    """The ledger with one more event, stamped with this moment, package and revision."""
-    return ledger.append(
+    project: Project, path: Path, events: Sequence[Event], phase: Phase,
+    *, study: str, scale: str, digests: Mapping[str, object], opened: tuple[int, str | None] | None = None,
+) -> tuple[Event, ...]:  # fmt: skip
+    """The ledger with one more event, written to `path` and stamped with this moment and revision.
+
+    If `path` already holds these events followed by this one, about the same artifacts, it stays as
+    it is: making equal bytes again, after an edit of the page say, is no new event, and must not
+    turn a plan that came before the outcomes into one that came after.
+
+    opened: how many of the study's outcomes had been opened before, and when first.
+    """
+    if (kept := _kept(path, events, phase, digests)) is not None:
+        return kept
+    count, first = opened if opened is not None else (0, None)
+    openings = {} if opened is None else {"opened_before": count, "first_opened": first}
+    grown = ledger.append(
         events, phase, study=study, scale=scale, time_utc=now(), package_version=__version__,
-        git_revision=git_revision(project.root), digests=digests,
+        git_revision=git_revision(project.root), digests={**digests, **openings},
     )  # fmt: skip
+    tables.write_bytes(path, tables.encode_lines(grown))
+    return grown
+
+
+def _kept(
+    path: Path, events: Sequence[Event], phase: Phase, digests: Mapping[str, object]
+) -> tuple[Event, ...] | None:
+    """What `path` holds up to and with this event, or None where it tells another story."""
+    try:
+        found = read_ledger(path)
+    except PredictiveCreditError:
+        return None
+    n = len(events)
+    if len(found) <= n or found[:n] != tuple(events) or found[n].phase is not phase:
+        return None
+    artifacts = {k: v for k, v in found[n].digests.items() if k not in ("opened_before", "first_opened")}
+    return found[: n + 1] if artifacts == dict(digests) else None
 
 
 def read_ledger(path: Path) -> tuple[Event, ...]:
@@ -91,11 +115,6 @@ def read_ledger(path: Path) -> tuple[Event, ...]:
     events = tables.read_records(path, Event)
     ledger.check_chain(events)
     return events
-
-
-def write_ledger(path: Path, events: Sequence[Event]) -> None:
-    """Write a ledger; every event carries its own scale."""
-    tables.write_bytes(path, tables.encode_lines(events))
 
 
 __all__ = [
@@ -107,5 +126,4 @@ __all__ = [
     "now",
     "read_ledger",
     "record",
-    "write_ledger",
 ]

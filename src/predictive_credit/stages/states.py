@@ -18,8 +18,14 @@ def run(project: Project, params: config.Params, name: str) -> str:
     splits = molecular.splits(table, study, seed=params.seed)
     made = molecular.states(table, computed, study, splits, study=name, execution=params.execution)
     tables.write_records(project.study(name).states, made, scale=params.scale)
-    tasks = {state.task for state in made}
-    return f"{name}: {len(made)} states of {len(tasks)} endpoints from pool {study.pool} ({params.scale})"
+    n = len({state.task for state in made})
+    few = study.endpoints is None and n < study.n_endpoints
+    source = (
+        f" of the {study.n_endpoints} asked: pool {study.pool} has no more"
+        if few
+        else f" from pool {study.pool}"
+    )
+    return f"{name}: {len(made)} states of {n} endpoints{source} ({params.scale})"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -8,7 +8,7 @@ sound, so a file that was changed is reported once, by the first check that can 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ from predictive_credit.contexts import forecast_prompt
 from predictive_credit.donors import seed_donors
 from predictive_credit.errors import BadSource, PredictiveCreditError
 from predictive_credit.forecasters import forecaster
-from predictive_credit.ledger import Phase
+from predictive_credit.ledger import Event, Phase
 from predictive_credit.records import Context, UnitKind
 from predictive_credit.stages import evidence
 from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evidence
-from predictive_credit.stages.freeze import check_answered
+from predictive_credit.stages.freeze import check_answered, unfaithful
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies.evaluation import evaluate
@@ -116,17 +116,17 @@ def _chain(found: Evidence) -> Iterator[Finding]:
 
 def _digests(found: Evidence) -> Iterator[Finding]:
     """Every file is the one that the ledger or the freeze record digested."""
-    promised: dict[str, str] = {}
-    for event in found.ledger:
-        promised |= {name: value for name, value in event.digests.items() if _is_file(name)}
-    promised |= (
-        found.freeze["digests"] if promised.get("freeze.json") == _digest(found, "freeze.json") else {}
-    )
+    promised: dict[str, set[str]] = {}
+    frozen = found.freeze["digests"] if "freeze.json" in found.files else {}
+    for promises in (*(event.digests for event in found.ledger), frozen):
+        for name in filter(_is_file, promises):
+            promised.setdefault(name, set()).add(promises[name])
     for name in sorted({*promised, *DATA_FILES, *(f for f in FILES if f.startswith("metrics/"))}):
         if name not in promised:
             yield Finding(name, "no ledger event and no freeze record digests it")
-        elif _digest(found, name) != promised[name]:
-            yield Finding(name, "it is not the file that was digested when it was frozen")
+        elif {_digest(found, name)} != promised[name]:
+            # Two digests are promised where what the plan sealed was another file by the freeze.
+            yield Finding(name, "it is not the file that was digested when it was planned or frozen")
 
 
 def _is_file(name: str) -> bool:
@@ -193,10 +193,8 @@ def _plan(found: Evidence) -> Iterator[Finding]:
 def _replies(found: Evidence) -> Iterator[Finding]:
     """Every forecast is what its raw reply says, or the frozen fallback."""
     check_answered(found.freeze["study"], found.plan, found.answers)
-    burn_in = found.burn_in
-    for answer in found.answers:
-        if forecaster.read_or_fallback(answer.reply, answer.unit_id, burn_in) != answer.forecast:
-            yield Finding("forecasts.jsonl", f"the forecast of {answer.unit_id} is not what its reply says")
+    for unit_id in unfaithful(found.answers, found.burn_in):
+        yield Finding("forecasts.jsonl", f"the forecast of {unit_id} is not what its reply says")
 
 
 def _cards(found: Evidence) -> Iterator[Finding]:
@@ -231,8 +229,17 @@ def integrity(found: Evidence) -> dict[str, Any]:
         "chain_ok": True,
         "commitments_ok": True,
         "opened_after_freeze": events[Phase.FROZEN].index < events[Phase.OPENED].index,
-        "planned_after_opening": events[Phase.SEALED].digests.get("first_opened"),
+        "planned_after_opening": _opened_before(events, len(outcomes)),
     }
+
+
+def _opened_before(events: Mapping[Phase, Event], n_outcomes: int) -> str | None:
+    """When outcomes had been opened before the plan or the freeze, and how many; None if none had."""
+    for phase in (Phase.SEALED, Phase.FROZEN):
+        digests = events[phase].digests
+        if digests["opened_before"]:
+            return f"{digests['first_opened']} ({digests['opened_before']} of {n_outcomes} outcomes)"
+    return None
 
 
 def _unequal(seen: Any, asked: Any, at: str) -> str | None:

@@ -80,16 +80,16 @@ def evaluate(
     found = all_contrasts(panel, scored.study, scored.name, seed=seed, inference=inference)
     primary = found[scored.study.primary_loss]
     decision = scored.study.decide(scored.name, primary)
-    run_notes = _run_notes(scored.study, scale, integrity)
+    run_notes = _run_notes(panel, scored.study, scale, integrity)
     interventions = [s.intervention.name for s in scored.states]
     reasons = [scored.outcomes[s.id].reason for s in scored.states]
     reports: dict[str, dict[str, Any]] = {
         "decision": _decision(decision, run_notes + notes(panel, scored.study, primary)),
         "checks": _checks(panel, scored, found, seed=seed, inference=inference, integrity=integrity),
         "contrasts": _contrasts(found, scored.study),
-        "contexts": contexts(panel, scored.burn_in)
+        "contexts": contexts(panel, scored.burn_in, scored.name, seed=seed, inference=inference)
         | {"published": dict(scored.study.published.get("contexts", {}))},
-        "endpoints": {"endpoints": endpoints(panel)},
+        "endpoints": {"endpoints": endpoints(panel, scored.burn_in)},
         "outcomes": outcomes(panel, interventions, reasons)
         | {"published": dict(scored.study.published.get("outcomes", {}))},
     }
@@ -224,10 +224,16 @@ def notes(panel: Panel, study: Study, primary: Mapping[str, Contrast]) -> tuple[
     return (*(sentence for holds, sentence in sentences if holds), *silent)
 
 
-def _run_notes(study: Study, scale: str, integrity: Mapping[str, Any]) -> tuple[str, ...]:
+def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, Any]) -> tuple[str, ...]:
     """What the run itself takes away from a decision."""
     earlier = integrity.get("planned_after_opening")
+    clusters = len(panel.endpoints)
+    short = (
+        f"Asked at full scale, but {clusters} of {study.n_clusters} endpoints were there: "
+        f"{len(panel.states)} of the study's {study.n_states} states."
+    )
     sentences = (
+        (scale == "full" and clusters < study.n_clusters, short),
         (scale != "full", f"Scale is {scale}: a stated subset of the study's {study.n_states} states."),
         (earlier, f"The outcomes had been opened before this plan was made: {earlier}."),
     )

@@ -14,21 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictive_credit import scoring
-from predictive_credit.contrasts import leave_one_out
+from predictive_credit.config import Inference
+from predictive_credit.contrasts import leave_one_out, level_interval
 from predictive_credit.panel import Measure, Panel, context_losses, gain, share_of_error, task_scale
 from predictive_credit.records import BurnIn
+from predictive_credit.streams import stream
 
 Array = NDArray[np.float64]
+Forecasts = tuple[Array, Array, Array]  # point, lower and upper, each (state, call)
 
 LARGE = 0.01  # an outcome of this absolute size or more is worth knowing beforehand
 SCALED: tuple[Measure, ...] = ("interval_score", "point_error")  # losses that grow with the outcomes
+# The levels that have an interval, and the loss that each is the mean of.
+WITH_INTERVAL: dict[str, Measure] = {
+    "drift": "drift", "point_mae_call": "point_error", "interval_score_call": "interval_score",
+}  # fmt: skip
 
 
-def contexts(panel: Panel, burn_in: BurnIn) -> dict[str, dict[str, Any]]:
-    """Levels of every context asked, and of three forecasters that need no model.
+def contexts(
+    panel: Panel, burn_in: BurnIn, study: str, *, seed: int, inference: Inference
+) -> dict[str, dict[str, Any]]:
+    """Levels of every context asked, and of three forecasters that need no model; see `baselines`.
 
-    zero: no change. positive: the burn-in's mean absolute change, always upwards. mean: the burn-in
-    mean. All three give the burn-in's 10 % to 90 % quantiles as their interval.
+    A context's drift, point error and interval score of single calls have the percentile interval
+    of the hierarchical bootstrap beside them, each from a stream of its own under `study`.
     """
     rows = {
         context: _levels(
@@ -38,17 +47,31 @@ def contexts(panel: Panel, burn_in: BurnIn) -> dict[str, dict[str, Any]]:
             panel.upper[:, at],
             panel.is_fallback[:, at],
         )
+        | _level_intervals(panel, at, study, seed=seed, inference=inference)
         for at, context in enumerate(panel.contexts)
     }
-    one = np.ones((len(panel.states), 1))
-    for name, point in (("zero", 0.0), ("positive", burn_in.mean_absolute), ("mean", burn_in.mean)):
-        levels = _levels(panel.outcome, one * point, one * burn_in.q10, one * burn_in.q90, one == 0.0)
+    for name, forecasts in baselines(len(panel.states), burn_in).items():
+        levels = _levels(panel.outcome, *forecasts, np.zeros((len(panel.states), 1), dtype=bool))
         rows[name] = levels | {"drift": 0.0}  # it says the same however often it is asked
     return rows
 
 
-def endpoints(panel: Panel) -> dict[str, dict[str, Any]]:
-    """Each endpoint's own levels and gains, its share of the error, and the mean gain without it."""
+def baselines(n_states: int, burn_in: BurnIn) -> dict[str, Forecasts]:
+    """What three forecasters that need no model say of every state, in a single call.
+
+    zero: no change. positive: the burn-in's mean absolute change, always upwards. mean: the burn-in
+    mean. All three give the burn-in's 10 % to 90 % quantiles as their interval.
+    """
+    one = np.ones((n_states, 1))
+    points = {"zero": 0.0, "positive": burn_in.mean_absolute, "mean": burn_in.mean}
+    return {name: (one * point, one * burn_in.q10, one * burn_in.q90) for name, point in points.items()}
+
+
+def endpoints(panel: Panel, burn_in: BurnIn) -> dict[str, dict[str, Any]]:
+    """Each endpoint's own levels and gains, its share of the error, and the mean gain without it.
+
+    Its contexts hold the baselines too, in the same shape.
+    """
     pairs = [(o, m) for o, m in (("D", "M"), ("S", "M")) if {o, m} <= set(panel.contexts)]
     gains = {k: {f"{o}-{m}": gain(panel, k, o, m).all for o, m in pairs} for k in SCALED}
     without = {k: {pair: leave_one_out(cube) for pair, cube in of.items()} for k, of in gains.items()}
@@ -67,7 +90,16 @@ def endpoints(panel: Panel) -> dict[str, dict[str, Any]]:
                 k: {pair: _mean(g[e] / scale[e]) for pair, g in of.items()} for k, of in gains.items()
             },
             "leave_one_out": {k: {pair: _mean(r[e]) for pair, r in of.items()} for k, of in without.items()},
-            "contexts": {c: _endpoint_levels(panel, at, k) for k, c in enumerate(panel.contexts)},
+            "contexts": {
+                c: _endpoint_levels(
+                    panel.outcome[at], panel.point[at, k], panel.lower[at, k], panel.upper[at, k]
+                )
+                for k, c in enumerate(panel.contexts)
+            }
+            | {
+                name: _endpoint_levels(panel.outcome[at], *forecasts) | {"drift": 0.0}
+                for name, forecasts in baselines(len(at), burn_in).items()
+            },
         }
     return table
 
@@ -121,9 +153,26 @@ def _drift(point: Array) -> float | None:
     return _mean(scoring.drift(point)) if point.shape[1] == 2 else None
 
 
-def _endpoint_levels(panel: Panel, at: NDArray[np.intp], context: int) -> dict[str, Any]:
-    y = panel.outcome[at][:, None]
-    point, lower, upper = (a[at, context] for a in (panel.point, panel.lower, panel.upper))
+def _level_intervals(
+    panel: Panel, at: int, study: str, *, seed: int, inference: Inference
+) -> dict[str, float | None]:
+    """`drift_lower`, `drift_upper` and so on for the context at a position."""
+    ends: dict[str, float | None] = {}
+    for figure, measure in WITH_INTERVAL.items():
+        lower, upper = None, None
+        if measure != "drift" or len(panel.calls) == 2:
+            lower, upper = level_interval(
+                context_losses(panel, measure)[:, at][panel.cells],
+                draws=inference.draws,
+                level=inference.level,
+                rng=stream(seed, study, "level", panel.contexts[at], figure),
+            )
+        ends |= {f"{figure}_lower": lower, f"{figure}_upper": upper}
+    return ends
+
+
+def _endpoint_levels(outcome: Array, point: Array, lower: Array, upper: Array) -> dict[str, Any]:
+    y = outcome[:, None]
     return {
         "mae": _mean(scoring.point_error(y, point)),
         "interval_score": _mean(scoring.interval_score(y, lower, upper)),

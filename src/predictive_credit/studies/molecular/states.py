@@ -6,7 +6,7 @@ sides the same share of actives, and so tells no more than the training share do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +61,15 @@ def choose_endpoints(table: Table, config: StudyConfig) -> tuple[str, ...]:
             sorted(table.endpoints, key=lambda name: (-int(counts[name]), name))[: config.n_endpoints]
         )
     chosen = [name if name in table.endpoints else escaped(name) for name in config.endpoints]
-    _refuse_repeats("endpoints", chosen)
+    repeated = [name for name in chosen if chosen.count(name) > 1]
+    if repeated:
+        raise BadConfig(
+            f"endpoints holds {repeated[0]} twice; each state needs an id of its own, so name it once"
+        )
     for name, asked in zip(chosen, config.endpoints, strict=True):
         if name not in table.endpoints:
             some = ", ".join(table.endpoints[:6]) + (", ..." if len(table.endpoints) > 6 else "")
             raise BadConfig(f"the pool has no endpoint {asked!r}; it holds {some}; correct endpoints")
-    if not chosen:
-        raise BadConfig("endpoints is an empty list; name some, or set it to null for the pool's largest")
     return tuple(chosen)
 
 
@@ -99,11 +101,8 @@ def states(
 ) -> tuple[State, ...]:
     """Every state of the study, sorted by id (`study/endpoint/budget/seed`).
 
-    Facts come from the training labels of the state's own label fraction and from structures. Raises
-    BadConfig for repeated budgets or seeds, as `choose_endpoints` does for endpoints.
+    Facts come from the training labels of the state's own label fraction and from structures.
     """
-    _refuse_repeats("budgets", [f"{budget:g}" for budget in config.budgets])
-    _refuse_repeats("seeds", list(map(str, config.seeds)))
     cells = [
         (endpoint, budget, seed, assigned(i, j))
         for i, endpoint in enumerate(choose_endpoints(table, config))
@@ -141,14 +140,6 @@ def cross_validated_auc(job: tuple[Any, Array]) -> float | None:
 def _held_out(n: int) -> int:
     """A fifth of n, but one at least and not all, where n allows."""
     return min(max(1, round(HELD_OUT * n)), max(n - 1, 0))
-
-
-def _refuse_repeats(what: str, values: Sequence[str]) -> None:
-    repeated = [value for value in values if values.count(value) > 1]
-    if repeated:
-        raise BadConfig(
-            f"{what} holds {repeated[0]} twice; each state needs an id of its own, so name it once"
-        )
 
 
 def _facts(job: tuple[Any, Array], n_held_out: int, auc: float | None) -> dict[str, JsonScalar]:
