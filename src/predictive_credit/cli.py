@@ -149,9 +149,13 @@ def _fetch(args: argparse.Namespace) -> int:
     )
     for pool in params.pools:
         print(fetch.run(project, params, pool))
-    for user in (params.forecaster, params.agent):
-        if isinstance(user, config.LlamaCpp | config.ModelAgent):
-            print(f"{user.name}: {wheels.gguf(user).name} from {user.distribution} {user.version}")
+    models = {
+        user.member_sha256: user
+        for user in (params.forecaster, params.agent)
+        if isinstance(user, config.LlamaCpp | config.ModelAgent)
+    }
+    for model in models.values():
+        print(f"{model.name}: {wheels.gguf(model).name} from {model.distribution} {model.version}")
     return 0
 
 

@@ -19,13 +19,10 @@ def run(project: Project, params: config.Params, name: str) -> str:
     made = molecular.states(table, computed, study, splits, study=name, execution=params.execution)
     tables.write_records(project.study(name).states, made, scale=params.scale)
     n = len({state.task for state in made})
-    few = study.endpoints is None and n < study.n_endpoints
-    source = (
-        f" of the {study.n_endpoints} asked: pool {study.pool} has no more"
-        if few
-        else f" from pool {study.pool}"
-    )
-    return f"{name}: {len(made)} states of {n} endpoints{source} ({params.scale})"
+    source = f"from pool {study.pool}"
+    if study.endpoints is None and n < study.n_endpoints:
+        source = f"of the {study.n_endpoints} asked: pool {study.pool} has no more"
+    return f"{name}: {len(made)} states of {n} endpoints {source} ({params.scale})"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

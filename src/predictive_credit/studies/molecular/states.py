@@ -101,7 +101,8 @@ def states(
 ) -> tuple[State, ...]:
     """Every state of the study, sorted by id (`study/endpoint/budget/seed`).
 
-    Facts come from the training labels of the state's own label fraction and from structures.
+    Facts come from the training labels of the state's own label fraction and from structures. That
+    budgets and seeds do not repeat, config has seen to.
     """
     cells = [
         (endpoint, budget, seed, assigned(i, j))
