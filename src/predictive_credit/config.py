@@ -79,54 +79,58 @@ class StudyConfig:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class LlamaCpp:
-    """A GGUF model in this process through llama.cpp; the file comes out of a pinned wheel."""
+class Gguf:
+    """A model file out of a pinned wheel, run in this process through llama.cpp."""
 
-    kind: Literal["llama_cpp"]
-    watch: str  # the file or folder whose change makes DVC read, or ask, again
-    name: str
     distribution: str
     version: str
     wheel_sha256: Sha256
     member: str
     member_sha256: Sha256
-    elicitation: Literal["sentence"]
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    max_tokens: Positive
     threads: Positive
     prefix_cache: bool
-    acknowledged_models: tuple[str, ...]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class Priors:
+class Sampled:
+    """How a model is asked; part of every prompt."""
+
+    name: str
+    temperature: Annotated[float, Field(ge=0)]
+    top_p: Annotated[float, Field(gt=0, le=1)]
+    max_tokens: Positive
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Elicited(Sampled):
+    """What every forecaster's configuration holds."""
+
+    watch: str  # the file or folder whose change makes DVC read, or ask, again
+    elicitation: Literal["sentence"]
+    acknowledged_models: tuple[str, ...]  # served ids accepted although they changed inside the study
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class LlamaCpp(Gguf, Elicited):
+    """The embedded model as a forecaster."""
+
+    kind: Literal["llama_cpp"]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Priors(Elicited):
     """A forecaster that needs no model: zero, a constant positive change, or the burn-in mean."""
 
     kind: Literal["priors"]
-    watch: str  # the file or folder whose change makes DVC read, or ask, again
-    name: str
     point: Literal["zero", "positive", "mean"]
-    elicitation: Literal["sentence"]
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    max_tokens: Positive
-    acknowledged_models: tuple[str, ...]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class Replay:
+class Replay(Elicited):
     """Recorded answers (a forecasts.jsonl or a bundle) instead of a model."""
 
     kind: Literal["replay"]
-    watch: str  # the file or folder whose change makes DVC read, or ask, again
-    name: str
     path: str
-    elicitation: Literal["sentence"]
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    max_tokens: Positive
-    acknowledged_models: tuple[str, ...]
 
 
 Forecaster = Annotated[LlamaCpp | Priors | Replay, Field(discriminator="kind")]
@@ -141,21 +145,10 @@ class Playbook:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class ModelAgent:
+class ModelAgent(Gguf, Sampled):
     """The embedded model as an author of cards."""
 
     kind: Literal["llama_cpp"]
-    name: str
-    distribution: str
-    version: str
-    wheel_sha256: Sha256
-    member: str
-    member_sha256: Sha256
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    max_tokens: Positive
-    threads: Positive
-    prefix_cache: bool
 
 
 Agent = Annotated[Playbook | ModelAgent, Field(discriminator="kind")]
