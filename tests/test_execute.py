@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from predictive_credit.studies.molecular.interventions import INTERVENTIONS, PAR
 from predictive_credit.studies.molecular.pool import Table
 from tests import small_pool
 
-Tox21 = tuple[tuple[State, ...], tuple[Outcome, ...], float]
+Tox21 = tuple[tuple[State, ...], tuple[Outcome, ...]]
 TWO = Execution(backend="loky", n_jobs=2, address=None)
 NAMES = tuple(intervention.name for intervention in INTERVENTIONS)
 
@@ -186,7 +185,7 @@ def test_results_stand_in_the_order_of_the_jobs():
 
 @pytest.fixture(scope="module")
 def tox21(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Tox21:
-    """The whole molecular study on Tox21 at full scale: states, outcomes, seconds of execution."""
+    """The whole molecular study on Tox21 at full scale: states and outcomes."""
     settings = yaml.safe_load((root / "conf" / "pool" / "tox21.yaml").read_text())["pools"]["tox21"]
     raw = tmp_path_factory.mktemp("tox21") / "raw"
     with pytest.MonkeyPatch.context() as patch:
@@ -198,15 +197,13 @@ def tox21(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) ->
     study = small_pool.config(pool="tox21", n_endpoints=12, budgets=(0.25, 0.5, 1.0))
     there = states.splits(table, study, seed=20260301)
     made = states.states(table, computed, study, there, study="molecular", execution=TWO)
-    start = time.perf_counter()
-    outcomes = execute(table, computed, made, there, execution=TWO)
-    return made, outcomes, time.perf_counter() - start
+    return made, execute(table, computed, made, there, execution=TWO)
 
 
 def test_tox21_lands_in_the_published_neighbourhood(
     tox21: Tox21,
 ):
-    made, outcomes, _ = tox21
+    made, outcomes = tox21
     assert len(made) == 72
     values = {state.id: outcome.value for state, outcome in zip(made, outcomes, strict=True)}
     assert None not in values.values()
@@ -224,7 +221,3 @@ def test_tox21_parents_know_something_but_not_all(
 ):
     areas = [state.facts["cv_auc"] for state in tox21[0]]
     assert all(isinstance(area, float) and 0.55 < area < 0.95 for area in areas)
-
-
-def test_seventy_two_states_execute_in_seconds(tox21: Tox21):
-    assert tox21[2] < 20.0  # under 5 s on two quiet cores; a test must also pass on busy ones
