@@ -24,6 +24,7 @@ class Section:
 
     prefix: str  # of every id in this section
     name: str
+    title: str  # the name, and the pool and forecaster that tell two runs of one study apart
     scale: str
     scale_words: str
     unit: str
@@ -104,6 +105,7 @@ def section(view: StudyView, prefix: str) -> Section:
     return Section(
         prefix=prefix,
         name=view.name,
+        title=title(view),
         scale=scale,
         scale_words=scale_words(scale, len(view.states), full),
         unit=unit,
@@ -144,6 +146,13 @@ def section(view: StudyView, prefix: str) -> Section:
         params=provenance.params(view),
         source=dig(published, "source"),
     )
+
+
+def title(view: StudyView) -> str:
+    """`molecular, tox21, smollm2`: a page may hold several runs of one study."""
+    params = mapping(view.freeze, "params")
+    pool = dig(params, "studies", view.name, "pool")
+    return ", ".join(str(part) for part in (view.name, pool, dig(params, "forecaster", "name")) if part)
 
 
 def scale_words(scale: str, n_states: int, full: int | None) -> str:
