@@ -377,7 +377,8 @@ def test_a_browser_shows_the_decision_and_its_gates_without_asking_anyone(opened
     assert all(gate in gates for gate in ("M-D margin", "M-D bound", "M-S margin", "M-S bound", "not held"))
     assert visible(opened, ".decision .scale")[0].text == "quick scale"
     assert len(visible(opened, "figure svg")) >= 12
-    assert opened.title.startswith("Predictive credit: molecular, moleculeace, smollm2 (quick)")  # no hostile text ran
+    # No hostile text ran.
+    assert opened.title.startswith("Predictive credit: molecular, moleculeace, smollm2 (quick)")
     assert opened.get_log("browser") == []
     asked = [
         json.loads(entry["message"])["message"]["params"]["request"]["url"]
