@@ -207,6 +207,11 @@ def test_mending_checksums_alone_changes_nothing(copy):
     assert named(copy) == []
 
 
+def test_a_second_answer_to_a_unit_is_named(copy):
+    forge(copy, "forecasts.jsonl", lambda data: data + data[: data.index(b"\n") + 1])
+    assert named(copy) == ["forecasts.jsonl"]
+
+
 def test_another_rule_is_not_run(copy):
     forge(copy, "rule.py", lambda data: data + b"MARGIN = -1\n")
     assert named(copy) == ["rule.py"]

@@ -69,7 +69,8 @@ def _guarded(check: Callable[[Evidence], Iterator[Finding]], found: Evidence) ->
     try:
         yield from check(found)
     except PredictiveCreditError as error:
-        yield Finding(str(error).split(" ", 1)[0], str(error))
+        named = next((file for file in FILES if file in str(error)), check.__name__.strip("_"))
+        yield Finding(named, str(error))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         yield Finding(check.__name__.strip("_"), f"a file does not hold what this check reads: {error!r}")
 
