@@ -86,6 +86,8 @@ def test_a_log_line_cut_off_by_a_kill_is_passed_over(private_vault):
     with (private_vault / "openings.jsonl").open("ab") as log:
         log.write(b'{"outcomes":["b"')
     assert vault.opened_before(["a", "b"]) == (1, "2026-01-01")
+    vault.log_opening(["b"], "2026-01-02")
+    assert vault.opened_before(["b"]) == (1, "2026-01-02")
 
 
 def test_many_processes_at_first_use_agree_on_one_key(private_vault):

@@ -126,7 +126,8 @@ def log_opening(commitments_opened: Iterable[str], time_utc: str, folder: Path |
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     entry = {"time_utc": time_utc, "outcomes": sorted(commitments_opened)}
     with path.open("ab") as file:
-        file.write(canonical.encode(entry) + b"\n")
+        # The line end before keeps this entry whole after one that a kill cut off.
+        file.write(b"\n" + canonical.encode(entry) + b"\n")
         file.flush()
         os.fsync(file.fileno())
 
@@ -144,7 +145,7 @@ def opened_before(committed: Iterable[str], folder: Path | None = None) -> tuple
             entry = json.loads(line)
         except ValueError:  # cut off by a kill; the opening it began was not finished
             continue
-        if found := asked.intersection(entry["outcomes"]):
+        if found := asked.intersection(entry.get("outcomes", ())):
             seen |= found
             first = first or str(entry["time_utc"])
     return len(seen), first

@@ -127,7 +127,7 @@ def _digests(found: Evidence) -> Iterator[Finding]:
             yield Finding(name, "no ledger event and no freeze record digests it")
         elif {_digest(found, name)} != promised[name]:
             # Two digests are promised where what the plan sealed was another file by the freeze.
-            yield Finding(name, "it is not the file that was digested when it was planned or frozen")
+            yield Finding(name, "it is not the file that was digested when it was planned, frozen, opened or decided")
 
 
 def _is_file(name: str) -> bool:
@@ -238,7 +238,7 @@ def _opened_before(events: Mapping[Phase, Event], n_outcomes: int) -> str | None
     """When outcomes had been opened before the plan or the freeze, and how many; None if none had."""
     for phase in (Phase.SEALED, Phase.FROZEN):
         digests = events[phase].digests
-        if digests["opened_before"]:
+        if digests.get("opened_before"):
             return f"{digests['first_opened']} ({digests['opened_before']} of {n_outcomes} outcomes)"
     return None
 
