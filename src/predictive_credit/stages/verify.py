@@ -127,7 +127,7 @@ def _digests(found: Evidence) -> Iterator[Finding]:
             yield Finding(name, "no ledger event and no freeze record digests it")
         elif {_digest(found, name)} != promised[name]:
             # Two digests are promised where what the plan sealed was another file by the freeze.
-            yield Finding(name, "it is not the file that was digested when it was planned, frozen, opened or decided")
+            yield Finding(name, "it is not the file that the ledger or the freeze record digested")
 
 
 def _is_file(name: str) -> bool:
