@@ -134,6 +134,11 @@ def cube(
     return flat.reshape(len(states), len(contexts), len(calls))
 
 
+def read_record(path: Path, kind: type[T]) -> T:
+    """The one record of a JSON file."""
+    return record_of(read_json(path), kind, path.name)
+
+
 def record_of(row: Any, kind: type[T], name: str) -> T:
     """One record out of a JSON object, without its scale label. Raises Tampered, naming the file."""
     try:

@@ -31,7 +31,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     """Write explanations.jsonl; a model's replies are journalled as they come."""
     paths, chosen = project.study(name), params.agent
     states = tables.read_records(paths.states, State)
-    burn_in = tables.record_of(tables.read_json(paths.burn_in), BurnIn, paths.burn_in.name)
+    burn_in = tables.read_record(paths.burn_in, BurnIn)
     sampling = agent.sampling(chosen)
     asked, by_prompt = [], {}
     for state in states:

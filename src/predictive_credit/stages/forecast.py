@@ -31,7 +31,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     paths, chosen = project.study(name), params.forecaster
     units = [u for u in tables.read_records(paths.plan, Unit) if u.kind is UnitKind.FORECAST]
     texts = {t.key: t for t in tables.read_records(paths.prompts, PromptText)}
-    burn_in = tables.record_of(tables.read_json(paths.burn_in), BurnIn, paths.burn_in.name)
+    burn_in = tables.read_record(paths.burn_in, BurnIn)
     asked = [(unit.id, prompt_of(unit, texts)) for unit in units]
     with Journal(paths.journal("forecast"), identity(chosen, burn_in)) as journal:
         known = sum(journal.get(prompt) is not None for _, prompt in asked)

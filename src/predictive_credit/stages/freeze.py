@@ -29,7 +29,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     plan = tables.read_records(paths.plan, Unit)
     answers = tables.read_records(paths.forecasts, Answer)
     check_answered(name, plan, answers)
-    burn_in = tables.record_of(tables.read_json(paths.burn_in), BurnIn, paths.burn_in.name)
+    burn_in = tables.read_record(paths.burn_in, BurnIn)
     if misread := unfaithful(answers, burn_in):
         raise OutOfOrder(
             f"{name}: {len(misread)} forecasts are not what their replies say, first {misread[0]}; "

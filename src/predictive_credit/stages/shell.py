@@ -12,9 +12,12 @@ from pathlib import Path
 from predictive_credit import __version__, config, ledger, tables
 from predictive_credit.errors import BadConfig, PredictiveCreditError
 from predictive_credit.ledger import Event, Phase
-from predictive_credit.stages.paths import Project, StudyPaths
+from predictive_credit.stages.paths import Project
 
 Run = Callable[[Project, config.Params, str], str]
+
+# What an event says of outcomes that were open already, beside the digests of its artifacts.
+OPENINGS = ("opened_before", "first_opened")
 
 
 def guarded(action: Callable[[], int]) -> int:
@@ -85,8 +88,7 @@ def record(
     """
     if (kept := _kept(path, events, phase, digests)) is not None:
         return kept
-    count, first = opened if opened is not None else (0, None)
-    openings = {} if opened is None else {"opened_before": count, "first_opened": first}
+    openings = {} if opened is None else dict(zip(OPENINGS, opened, strict=True))
     grown = ledger.append(
         events, phase, study=study, scale=scale, time_utc=now(), package_version=__version__,
         git_revision=git_revision(project.root), digests={**digests, **openings},
@@ -106,7 +108,7 @@ def _kept(
     n = len(events)
     if len(found) <= n or found[:n] != tuple(events) or found[n].phase is not phase:
         return None
-    artifacts = {k: v for k, v in found[n].digests.items() if k not in ("opened_before", "first_opened")}
+    artifacts = {k: v for k, v in found[n].digests.items() if k not in OPENINGS}
     return found[: n + 1] if artifacts == dict(digests) else None
 
 
@@ -115,15 +117,3 @@ def read_ledger(path: Path) -> tuple[Event, ...]:
     events = tables.read_records(path, Event)
     ledger.check_chain(events)
     return events
-
-
-__all__ = [
-    "Project",
-    "StudyPaths",
-    "git_revision",
-    "guarded",
-    "main",
-    "now",
-    "read_ledger",
-    "record",
-]

@@ -163,13 +163,14 @@ def _commitments(found: Evidence) -> Iterator[Finding]:
 
 def _plan(found: Evidence) -> Iterator[Finding]:
     """Seeds, donors, prompts: each unit asks what the protocol says it asks."""
-    frozen, states, texts = found.freeze, {s.id: s for s in found.states}, found.prompts
+    frozen, plan, texts = found.freeze, found.plan, found.prompts
+    states = {s.id: s for s in found.states}
     cards_by_state = {e.state_id: e for e in found.explanations}
-    donors = seed_donors(found.states) if any(u.context is Context.DONOR for u in found.plan) else {}
+    donors = seed_donors(states.values()) if any(u.context is Context.DONOR for u in plan) else {}
     # Another package version may word its prompts differently; the digests still bind the frozen text.
     same_texts = frozen["prompt_texts"] == prompts.digest()
     sampling = forecaster.sampling(config.parse(frozen["params"], origin="freeze.json").forecaster)
-    for unit in found.plan:
+    for unit in plan:
         text = texts[unit.id.rsplit("/", 1)[0] if unit.kind is UnitKind.FORECAST else unit.id]
         if unit.seed != streams.unit_seed(frozen["params"]["seed"], unit.id):
             yield Finding("plan.jsonl", f"the seed of {unit.id} is not derived from the study's seed")
