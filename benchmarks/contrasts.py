@@ -18,6 +18,7 @@ import argparse
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 
 import frames
 import measure
@@ -30,7 +31,8 @@ from scipy import stats
 
 import predictive_credit as pc
 from predictive_credit import bootstrap
-from predictive_credit.contrasts import cluster_means
+from predictive_credit.bootstrap import Design
+from predictive_credit.contrasts import group_means
 from predictive_credit.streams import stream
 
 Array = NDArray[np.float64]
@@ -52,7 +54,8 @@ def main() -> None:
     forecasts, outcomes = frames.study(12, undefined=1, fallbacks=3)
     shape, gains = plain_gains(forecasts, outcomes)
     against_loops(forecasts, outcomes, shape, gains, args.plain_draws, args.repeats)
-    clusters = [cluster_means(np.reshape(g.all, shape)) for g in gains if g.pair == "D-M"]
+    endpoint = nested(*shape).clusters
+    clusters = [group_means(np.array(g.all), endpoint) for g in gains if g.pair == "D-M"]
     against_scipy(np.stack(clusters), args.repeats)
 
 
@@ -107,7 +110,11 @@ def difference(
     worst = 0.0
     for gain in gains:
         rng = stream(SEED, "molecular", gain.pair)
-        positions = np.concatenate(list(bootstrap.resamples(shape, draws=draws, rng=rng))).tolist()
+        positions = [
+            np.repeat(np.arange(len(row)), row.astype(int)).tolist()
+            for block in bootstrap.counts(nested(*shape), draws=draws, rng=rng)
+            for row in block
+        ]
         full, complete = plain.means([gain.all, gain.complete], positions)
         wanted = [float(np.nanmean(gain.all)), *plain.interval(full), *plain.interval(complete)]
         names = ["mean", "lower", "upper", "complete_case_lower", "complete_case_upper"]
@@ -120,9 +127,8 @@ def against_scipy(clusters: Array, repeats: int) -> None:
     """One level, the 12 endpoints' means, in one call each; clusters: (measure, endpoint)."""
 
     def ours() -> Array:
-        draws = bootstrap.nested_means(
-            clusters[:, :, None, None], draws=DRAWS, rng=np.random.default_rng(SEED)
-        )
+        rng = np.random.default_rng(SEED)
+        draws = bootstrap.nested_means(clusters, nested(clusters.shape[1]), draws=DRAWS, rng=rng)
         return np.array([bootstrap.percentile_interval(row) for row in draws])
 
     def scipys() -> Array:
@@ -141,6 +147,12 @@ def against_scipy(clusters: Array, repeats: int) -> None:
         measure.compared(timings),
         f"from one generator both draw the same endpoints; no end of an interval differs by over {apart:.0e}",
     )
+
+
+def nested(*shape: int) -> Design:
+    """A fully crossed design whose levels are all drawn, in C order."""
+    paths = product(*([f"{k:06d}" for k in range(n)] for n in shape))
+    return Design(paths=tuple(paths), drawn=(True,) * len(shape))
 
 
 def _text(frame: pd.DataFrame) -> list[dict[str, str]]:

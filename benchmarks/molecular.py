@@ -32,13 +32,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # ships no types
 
-from predictive_credit import compose, config
+from predictive_credit import compose
 from predictive_credit.config import Execution
 from predictive_credit.records import State
 from predictive_credit.sources import pools
 from predictive_credit.sources.mirror import mirror
 from predictive_credit.stages.paths import Project
-from predictive_credit.studies.molecular import execute, features, pool, states, workers
+from predictive_credit.studies import params as study_params
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import execute, features, pool, states
+from predictive_credit.studies.molecular.config import MolecularConfig
 from predictive_credit.studies.molecular.features import FINGERPRINTS, Features
 from predictive_credit.studies.molecular.fitting import standardised
 from predictive_credit.studies.molecular.interventions import PARENT, RECIPES, Recipe
@@ -71,7 +74,7 @@ def main() -> None:
 def source() -> tuple[str, Table, Features | None]:
     """The pool's name, its clean table, and its features if they are at hand."""
     if mirror() is not None:
-        chosen = config.parse(compose.compose(measure.ROOT, ["pool=tox21"])).pools["tox21"]
+        chosen = study_params.parse(compose.compose(measure.ROOT, ["pool=tox21"])).pools["tox21"]
         with tempfile.TemporaryDirectory() as folder:
             raw = Path(folder, "tox21")
             pools.fetch(chosen, raw)
@@ -130,7 +133,8 @@ def one_at_a_time(smiles: Sequence[str]) -> tuple[dict[str, Array], Array]:
 
 def executed(name: str, table: Table, known: Features, repeats: int) -> None:
     """Print the execution's table: some states on both sides, then all of them in ours."""
-    study = config.parse(compose.compose(measure.ROOT, ["scale=full"])).studies["molecular"]
+    study = study_params.parse(compose.compose(measure.ROOT, ["scale=full"])).studies["molecular"]
+    assert isinstance(study, MolecularConfig)
     splits = states.splits(table, study, seed=SEED)
     everything = states.states(table, known, study, splits, study="molecular", execution=BOTH)
     # Endpoint by endpoint, each the next label fraction and seed: sorted ids put those six together.
@@ -167,9 +171,8 @@ def executed(name: str, table: Table, known: Features, repeats: int) -> None:
 
 def default_outcome(table: Table, known: Features, state: State, splits: states.Splits) -> float:
     """The outcome of one state with scikit-learn's defaults on dense arrays."""
-    split = splits[state.task, state.seed]
-    train = split.prefix(state.budget)
-    rows, n = np.concatenate([train, split.test]), len(train)
+    train, test = states.rows(splits, state)
+    rows, n = np.concatenate([train, test]), len(train)
     labels = table.label(state.task)[rows]
     aucs = []
     for recipe in (PARENT, RECIPES[state.intervention.name]):

@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 
-from predictive_credit.config import StudyConfig
 from predictive_credit.streams import stream
-from predictive_credit.studies.molecular import features, pool, workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import features, pool
+from predictive_credit.studies.molecular.config import MolecularConfig
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.pool import Table
 from predictive_credit.studies.molecular.rawtable import RawTable
@@ -19,13 +20,13 @@ TAILS = ("", "F", "I", "SC", "CCO", "C(C)C")
 SMILES = tuple(f"{head}{ring}{tail}" for head, ring, tail in product(HEADS, RINGS, TAILS))
 
 
-def config(**changes: object) -> StudyConfig:
+def config(**changes: object) -> MolecularConfig:
     """The molecular study's shape on this pool."""
     settings: dict[str, object] = {
         "rule": "molecular", "pool": "small", "burn_in": "small", "endpoints": None, "n_endpoints": 2,
         "budgets": (0.5, 1.0), "seeds": (1, 2), "contexts": ("D", "M", "S"),
     }  # fmt: skip
-    return StudyConfig(**(settings | changes))  # type: ignore[arg-type]  # pydantic checks them
+    return MolecularConfig(**(settings | changes))  # type: ignore[arg-type]  # pydantic checks them
 
 
 def labels(n_endpoints: int = 3, *, noise: float = 0.1, missing: float = 0.1) -> dict[str, list[float]]:

@@ -17,6 +17,9 @@ from predictive_credit.forecasters import forecaster, sentence
 from predictive_credit.records import Prompt, Reply
 from predictive_credit.stages import pipeline
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
+from predictive_credit.studies.molecular.interventions import TARGET as ROC_AUC
+from predictive_credit.wording import Stated
 from tests import small_pool
 from tests.conftest import ROOT
 
@@ -40,7 +43,7 @@ def write_table(path: Path, n_endpoints: int, **changed: list[float]) -> None:
 
 def raw_params(folder: Path, *words: str) -> dict[str, Any]:
     """The committed composition, on the small table in `folder`."""
-    raw = compose.compose(ROOT, words)
+    raw = compose.compose(ROOT, ["studies=molecular", *words])
     table, spare = folder / "table.csv", folder / "spare.csv"
     if not table.exists():
         write_table(table, N_ENDPOINTS)
@@ -64,7 +67,7 @@ def project(folder: Path, *words: str, **studies: Any) -> tuple[Project, config.
     raw = raw_params(folder, *words)
     raw["studies"]["molecular"] |= studies
     (folder / "params.yaml").write_text(yaml.safe_dump(raw))
-    return Project(folder), config.load(folder / "params.yaml")
+    return Project(folder), study_params.load(folder / "params.yaml")
 
 
 @dataclass
@@ -87,7 +90,8 @@ class Reader:
         else:
             point, minus, plus = rng.normal(0.02, 0.02), 0.02, 0.02
         return Reply(
-            text=sentence.write(point, minus, plus), finish_reason="stop", model_requested=self.name,
+            text=sentence.write([Stated(point=point, minus=minus, plus=plus)], [ROC_AUC]),
+            finish_reason="stop", model_requested=self.name,
             model_resolved="reader 1", prompt_tokens=10, completion_tokens=10, latency_s=rng.random(),
         )  # fmt: skip
 
@@ -97,7 +101,7 @@ class Reader:
 
 def use(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the forecast stage ask `model`."""
-    monkeypatch.setattr(forecaster, "make", lambda chosen, burn_in, locate: model)
+    monkeypatch.setattr(forecaster, "make", lambda chosen, burn_in, targets, locate: model)
 
 
 def decided(folder: Path, monkeypatch: pytest.MonkeyPatch, **studies: Any) -> tuple[Project, config.Params]:

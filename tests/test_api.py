@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import predictive_credit as pc
+from predictive_credit.api import LAYOUTS
+from predictive_credit.config import Inference
 from predictive_credit.errors import BadConfig, BadSource, Unpaired
+from predictive_credit.studies import STUDIES
 from predictive_credit.studies.evaluation import Scored, evaluate, losses
 from tests import planted
 
@@ -21,19 +25,36 @@ def frames(scored: Scored) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A study as the two frames a notebook would hold, in no particular order."""
     states = {s.id: s for s in scored.states}
     rows = []
-    for unit, forecast in scored.forecasts.items():
+    for unit, of in scored.forecasts.items():
         state_id, context, call = unit.rsplit("/", 2)
         state = states[state_id]
-        rows.append(
-            (state_id, state.task, state.budget, state.seed, context, int(call),
-             forecast.point, forecast.lower, forecast.upper, forecast.is_fallback)
-        )  # fmt: skip
-    columns = ["state", "task", "budget", "seed", "context", "call", "point", "lower", "upper", "is_fallback"]
+        for forecast in of:
+            rows.append(
+                (state_id, state.task, state.budget, state.seed, state.cluster[0], context, int(call),
+                 forecast.target, forecast.point, forecast.lower, forecast.upper, forecast.is_fallback)
+            )  # fmt: skip
+    columns = ["state", "task", "budget", "seed", "kind", "context", "call", "target", "point", "lower",
+               "upper", "is_fallback"]  # fmt: skip
     forecasts = pd.DataFrame(rows, columns=columns).sample(frac=1.0, random_state=3)
     outcomes = pd.DataFrame(
-        [(o.state_id, o.value) for o in scored.outcomes.values()], columns=["state", "value"]
-    )
-    return forecasts, outcomes.astype({"value": float})
+        [(o.state_id, o.target, o.value) for o in scored.outcomes.values()],
+        columns=["state", "target", "value"],
+    ).astype({"value": float})
+    if len(scored.study.targets) == 1:
+        forecasts, outcomes = forecasts.drop(columns="target"), outcomes.drop(columns="target")
+    absent = [column for column in ("budget", "kind") if column not in LAYOUTS[scored.study.name].columns]
+    return forecasts.drop(columns=absent), outcomes
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted studies of two targets and of two kinds, where a notebook looks for studies."""
+    for name, declared in (("controlled", planted.PAIR), ("tabular", planted.JOINT)):
+        monkeypatch.setitem(STUDIES, name, replace(declared, name=name))
+
+
+def renamed(scored: Scored, name: str) -> Scored:
+    return replace(scored, study=replace(scored.study, name=name))
 
 
 @pytest.fixture
@@ -48,9 +69,10 @@ def test_a_notebook_gets_the_studys_own_digits():
     table = pc.contrast_table(forecasts, outcomes, seed=1, draws=2_000)
     wanted = evaluate(scored, seed=1, inference=planted.INFERENCE, scale="full", integrity=planted.SOUND)
     pd.testing.assert_frame_equal(forecasts, before)
-    assert len(table) == sum(len(p) for m, p in wanted["contrasts"].items() if m not in ("study", "scale"))
+    assert len(table) == sum(map(len, wanted["contrasts"]["roc_auc"].values()))
+    assert set(table["target"]) == {"roc_auc"}
     for row in table.to_dict("records"):
-        ours = wanted["contrasts"][row["measure"]][row["pair"]]
+        ours = wanted["contrasts"]["roc_auc"][row["measure"]][row["pair"]]
         assert (row["role"], row["status"]) == (ours["role"], ours["status"])
         for name in (
             "mean",
@@ -76,6 +98,72 @@ def test_the_loss_table_is_the_studys_without_its_interventions():
     scored = planted.study(planted.reader, endpoints=3)
     table = pc.loss_table(*frames(scored))
     pd.testing.assert_frame_equal(table, losses(scored).drop(columns="intervention"))
+
+
+def test_a_study_of_two_targets_is_read_from_a_target_column(others):
+    scored = renamed(planted.pair(planted.reader), "controlled")
+    forecasts, outcomes = frames(scored)
+    table = pc.contrast_table(forecasts, outcomes, seed=1, draws=300, study="controlled")
+    states = tuple(replace(s, study="controlled") for s in scored.states)  # streams go by the study's name
+    wanted = evaluate(
+        replace(scored, states=states), seed=1, inference=Inference(draws=300, level=0.95), scale="full",
+        integrity=planted.SOUND,
+    )  # fmt: skip
+    assert set(table["target"]) == {"accuracy_pp", "log_loss"}
+    for row in table.to_dict("records"):
+        ours = wanted["contrasts"][row["target"]][row["measure"]][row["pair"]]
+        assert row["mean"] == pytest.approx(ours["mean"])
+        assert row["lower"] == pytest.approx(np.nan if ours["lower"] is None else ours["lower"], nan_ok=True)
+    decision = pc.decide(forecasts, outcomes, seed=1, draws=300, study="controlled")
+    assert [g.seen for g in decision.gates] == [
+        None if gate["seen"] is None else pytest.approx(gate["seen"])
+        for gate in wanted["decision"]["gates"].values()
+    ]
+    seen = pc.loss_table(forecasts, outcomes, study="controlled")
+    pd.testing.assert_frame_equal(seen, losses(scored).drop(columns="intervention"))
+
+
+def test_two_targets_have_bounds_outcomes_and_fallbacks_of_their_own_or_are_refused(others):
+    forecasts, outcomes = frames(renamed(planted.pair(planted.reader, seeds=4), "controlled"))
+    with pytest.raises(BadConfig, match="give bounds by target"):
+        pc.loss_table(forecasts, outcomes, study="controlled", outcome_bounds=(-1, 1))
+    with pytest.raises(BadConfig, match="names auc; the targets of controlled are accuracy_pp, log_loss"):
+        pc.loss_table(forecasts, outcomes, study="controlled", outcome_bounds={"auc": (-1, 1)})
+    with pytest.raises(Unpaired, match=r"outside the outcome bounds \[-0\.001, 0\.001\] of log_loss"):
+        pc.loss_table(forecasts, outcomes, study="controlled", outcome_bounds={"log_loss": (-0.001, 0.001)})
+    with pytest.raises(BadSource, match="target skill; it is one of accuracy_pp, log_loss"):
+        pc.loss_table(at(forecasts, 3, target="skill"), outcomes, study="controlled")
+    with pytest.raises(BadSource, match="fallback in one target alone"):
+        pc.loss_table(at(forecasts, 3, is_fallback=True), outcomes, study="controlled")
+    state = outcomes["state"].iloc[5]
+    with pytest.raises(Unpaired, match=f"no row for state {state}.* of each target"):
+        pc.loss_table(forecasts, outcomes.drop(index=5), study="controlled")
+    dropped = forecasts.iloc[7]
+    unit = "/".join(str(dropped[name]) for name in ("state", "context", "call", "target"))
+    with pytest.raises(Unpaired, match=rf"no row for {unit} \(state/context/call/target; 1 missing\)"):
+        pc.loss_table(forecasts.drop(index=forecasts.index[7]), outcomes, study="controlled")
+
+
+def test_kinds_are_strata_and_a_decision_says_that_formation_was_not_seen(others):
+    forecasts, outcomes = frames(renamed(planted.joint(planted.reader, tasks=8), "tabular"))
+    decision = pc.decide(forecasts, outcomes, seed=1, draws=200, study="tabular")
+    assert {g.name: g.seen for g in decision.gates}["formation"] is None
+    assert any("How cards were formed was not seen" in limit for limit in decision.limits)
+    table = pc.contrast_table(forecasts, outcomes, seed=1, draws=200, study="tabular")
+    alike = pc.contrast_table(forecasts.assign(kind="table"), outcomes, seed=1, draws=200, study="tabular")
+    first = table.query("measure == 'point_error' and pair == 'O-M'").iloc[0]
+    other = alike.query("measure == 'point_error' and pair == 'O-M'").iloc[0]
+    assert first["mean"] == other["mean"]
+    assert first["lower"] != other["lower"]
+    moved = at(forecasts, 3, kind="elsewhere")
+    with pytest.raises(Unpaired, match=r"is said to be at .*\(kind/task/budget/seed\)"):
+        pc.decide(moved, outcomes, seed=1, draws=200, study="tabular")
+
+
+def test_a_missing_first_call_is_a_gap_and_not_a_single_call(good):
+    forecasts, outcomes = good
+    with pytest.raises(Unpaired, match=r"no row for molecular/assay-00/0\.25/1/D/1 .*54 missing"):
+        pc.loss_table(forecasts.query("call == 2"), outcomes)
 
 
 def test_one_call_a_context_has_contrasts_and_no_drift(good):
@@ -195,7 +283,9 @@ def test_outcomes_have_one_row_for_every_state_and_no_other(good):
 
 
 def test_settings_that_cannot_be_are_refused(good):
-    with pytest.raises(BadConfig, match="no study 'tabula'; there are molecular"):
+    with pytest.raises(
+        BadConfig, match=r"no study 'tabula' can be read from two frames; there are .*molecular"
+    ):
         pc.decide(*good, seed=1, study="tabula")
     with pytest.raises(BadConfig, match="draws=0"):
         pc.contrast_table(*good, seed=1, draws=0)

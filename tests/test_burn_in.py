@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 
 from predictive_credit import canonical
 from predictive_credit.errors import BadConfig
-from predictive_credit.records import Outcome
-from predictive_credit.studies.molecular import burn_in, states, workers
+from predictive_credit.records import Outcome, TargetBurnIn
+from predictive_credit.studies import workers
+from predictive_credit.studies.burn_in import summary as summarise
+from predictive_credit.studies.molecular import burn_in, states
 from predictive_credit.studies.molecular.execute import execute
 from predictive_credit.studies.molecular.features import Features
+from predictive_credit.studies.molecular.interventions import TARGET
 from predictive_credit.studies.molecular.pool import Table
 from tests import small_pool
 
@@ -35,7 +39,8 @@ def run(small: tuple[Table, Features], *, exclude: tuple[str, ...] = (), **chang
 def test_every_intervention_runs_on_every_cell_of_the_unused_endpoints(fourteen: tuple[Table, Features]):
     outcomes, summary = run(fourteen, budgets=(0.5, 1.0), seeds=(1, 2))
     assert summary.tasks == ("E12", "E13")
-    assert len(outcomes) == 2 * 2 * 2 * 6 == summary.n_outcomes + summary.n_undefined
+    known = summary.targets["roc_auc"]
+    assert len(outcomes) == 2 * 2 * 2 * 6 == known.n_outcomes + known.n_undefined
     assert outcomes[0].state_id == "burn-in/E12/0.5/1/add_descriptors"
     assert [o.state_id for o in outcomes] == sorted({o.state_id for o in outcomes})
 
@@ -66,12 +71,20 @@ def test_the_burn_in_says_what_the_study_would_have_said_of_that_endpoint(fourte
     assert known[f"burn-in/E12/1/1/{state.intervention.name}"] == outcome.value
 
 
+def outcome(name: str, value: float | None) -> Outcome:
+    reason = "single-class" if value is None else None
+    return Outcome(state_id=f"burn-in/E/1/{name}", target="roc_auc", value=value, reason=reason)
+
+
+def summed(outcomes: Sequence[Outcome], name: str = "small") -> TargetBurnIn:
+    found = summarise(outcomes, name=name, tasks=("E",), targets=(TARGET,), interventions=burn_in.NAMES)
+    return found.targets["roc_auc"]
+
+
 def test_the_summary_is_numpys_own_on_the_defined_outcomes():
     values = np.linspace(-0.03, 0.05, 24)
-    ids = [f"burn-in/E/1/{i}/{burn_in.NAMES[i % 6]}" for i in range(24)]
-    outcomes = [Outcome(state_id=i, value=float(v)) for i, v in zip(ids, values, strict=True)]
-    undefined = Outcome(state_id="burn-in/E/1/9/radius_3", value=None, reason="single-class")
-    summary = burn_in.summary([*outcomes, undefined], name="small", tasks=("E",))
+    outcomes = [outcome(f"{i}/{burn_in.NAMES[i % 6]}", float(v)) for i, v in enumerate(values)]
+    summary = summed([*outcomes, outcome("9/radius_3", None)])
     assert (summary.n_outcomes, summary.n_undefined) == (24, 1)
     assert summary.mean == pytest.approx(values.mean())
     assert summary.mean_absolute == pytest.approx(np.abs(values).mean())
@@ -82,13 +95,20 @@ def test_the_summary_is_numpys_own_on_the_defined_outcomes():
     )
 
 
+def test_each_target_is_summed_up_on_its_own_outcomes():
+    other = replace(TARGET, name="other")
+    found = summarise(
+        [outcome("1/radius_3", 0.01), replace(outcome("1/radius_3", 0.5), target="other")],
+        name="small", tasks=("E",), targets=(TARGET, other), interventions=burn_in.NAMES,
+    )  # fmt: skip
+    assert {name: known.mean for name, known in found.targets.items()} == {"roc_auc": 0.01, "other": 0.5}
+
+
 def test_an_intervention_without_a_defined_outcome_is_left_out_rather_than_zero():
-    outcome = Outcome(state_id="burn-in/E/1/1/radius_3", value=0.01)
-    missing = Outcome(state_id="burn-in/E/1/1/bits_2048", value=None, reason="single-class")
-    assert set(burn_in.summary([outcome, missing], name="s", tasks=("E",)).by_intervention) == {"radius_3"}
+    found = summed([outcome("1/radius_3", 0.01), outcome("1/bits_2048", None)])
+    assert set(found.by_intervention) == {"radius_3"}
 
 
 def test_a_burn_in_of_undefined_outcomes_is_refused():
-    missing = Outcome(state_id="burn-in/E/1/1/bits_2048", value=None, reason="single-class")
     with pytest.raises(BadConfig, match="all 1 outcomes of small are undefined"):
-        burn_in.summary([missing], name="small", tasks=("E",))
+        summed([outcome("1/bits_2048", None)])

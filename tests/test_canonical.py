@@ -27,7 +27,7 @@ def test_equal_values_have_one_digest_whatever_the_order_of_their_keys(value):
 
 
 def test_a_record_is_its_fields():
-    forecast = Forecast(unit_id="m/A/1/1/D/1", point=0.01, lower=0.0, upper=0.02)
+    forecast = Forecast(unit_id="m/A/1/1/D/1", target="roc_auc", point=0.01, lower=0.0, upper=0.02)
     assert b'"point":0.01' in canonical.encode(forecast)
 
 

@@ -1,9 +1,22 @@
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predictive_credit.cards import check_quotes, has_quote, read_card, stated_target, supported
-from predictive_credit.records import SLOT_NAMES, Card, Explanation, Slot
+from predictive_credit.cards import (
+    check_quotes,
+    has_quote,
+    read_card,
+    read_extraction,
+    stated_direction,
+    stated_target,
+    supported,
+    write_extraction,
+)
+from predictive_credit.records import SLOT_NAMES, Card, Explanation, Slot, Target
+from tests.trials import ACCURACY, LOG_LOSS, ONE, ROC_AUC, TWO
 
 WHOLE = """Direction: increase, because bits collide less.
 Target: ROC AUC will increase by 0.0120 (80% interval: minus 0.0100, plus 0.0200).
@@ -13,20 +26,32 @@ Falsifier: cross-validated ROC AUC falls.
 Counterfactual: with no collisions nothing would change."""
 
 
-def target(text: str, direction: str | None = None) -> float | None:
-    return stated_target(
-        Card(
-            target=Slot(text=text, quote=text),
-            direction=None if direction is None else Slot(text=direction, quote=direction),
-        )
+BOTH = (
+    "Accuracy will increase by 1.20 percentage points (80% interval: minus 1.70, plus 0.80); "
+    "log loss will decrease by 0.0200 nats (80% interval: minus 0.0000, plus 0.0400)."
+)
+
+
+def card_of(text: str, direction: str | None = None) -> Card:
+    return Card(
+        target=Slot(text=text, quote=text),
+        direction=None if direction is None else Slot(text=direction, quote=direction),
     )
+
+
+def target(text: str, direction: str | None = None, *, of: Target = ROC_AUC) -> float | None:
+    return stated_target(card_of(text, direction), of)
+
+
+def told(text: str, card: Card) -> Explanation:
+    return Explanation(state_id="s", source="given", agent="a", text=text, card=card)
 
 
 def test_six_labelled_lines_fill_six_slots_with_their_own_words():
     card = read_card(WHOLE)
     assert card.is_complete
     assert card.regime == Slot(text="large compounds.", quote="large compounds.")
-    assert check_quotes(Explanation(state_id="s", agent="a", text=WHOLE, card=card)) == ()
+    assert check_quotes(told(WHOLE, card)) == ()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +72,7 @@ def test_a_text_without_labels_is_the_empty_scaffold():
 def test_labels_may_be_bold_listed_and_in_any_order_or_case():
     card = read_card("- **Target**: -0.01\n* REGIME : few actives\n## direction: decrease")
     assert [name for name, _ in card.filled()] == ["direction", "target", "regime"]
-    assert stated_target(card) == -0.01
+    assert stated_target(card, ROC_AUC) == -0.01
 
 
 def test_a_slot_may_wrap_and_ends_at_a_blank_line():
@@ -56,7 +81,7 @@ def test_a_slot_may_wrap_and_ends_at_a_blank_line():
 
 
 def test_the_first_of_two_lines_with_one_label_stands():
-    assert stated_target(read_card("Target: +0.01\nTarget: -0.05")) == 0.01
+    assert stated_target(read_card("Target: +0.01\nTarget: -0.05"), ROC_AUC) == 0.01
 
 
 def test_a_quote_that_the_text_does_not_hold_is_named_and_its_slot_dropped():
@@ -65,7 +90,7 @@ def test_a_quote_that_the_text_does_not_hold_is_named_and_its_slot_dropped():
         regime=Slot(text="x", quote="never written"),
         falsifier=Slot(text="y", quote=" "),
     )
-    assert check_quotes(Explanation(state_id="s", agent="a", text=WHOLE, card=invented)) == (
+    assert check_quotes(told(WHOLE, invented)) == (
         "regime",
         "falsifier",
     )
@@ -81,8 +106,8 @@ def test_a_quote_is_the_words_in_their_order():
 def test_any_text_gives_a_card_whose_quotes_occur_in_it(text: str):
     noisy = f"{text}\nTarget: {text}\nRegime:{text}"
     card = read_card(noisy)
-    assert check_quotes(Explanation(state_id="s", agent="a", text=noisy, card=card)) == ()
-    stated = stated_target(card)
+    assert check_quotes(told(noisy, card)) == ()
+    stated = stated_target(card, ROC_AUC)
     assert stated is None or abs(stated) <= 1
 
 
@@ -124,9 +149,144 @@ def test_a_stated_target_is_one_signed_number_or_nothing(
 
 
 def test_an_empty_card_states_no_target():
-    assert stated_target(Card()) is None
+    assert stated_target(Card(), ROC_AUC) is None
 
 
 def test_every_slot_has_a_label():
     text = "\n".join(f"{name.title()}: words" for name in SLOT_NAMES)
     assert read_card(text).is_complete
+
+
+@pytest.mark.parametrize("among", [(), TWO])
+def test_of_two_targets_each_is_read_in_its_own_clause_and_unit(among: tuple[Target, ...]):
+    card = card_of(BOTH)
+    assert stated_target(card, ACCURACY, among=among) == 1.2
+    assert stated_target(card, LOG_LOSS, among=among) == -0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "stated"),
+    [
+        ("accuracy falls by 2 points", ACCURACY, -2),
+        ("accuracy rises by 2 %", ACCURACY, 2),
+        ("with 2,620 rows and 10 trees accuracy rises by 1.5 pp", ACCURACY, 1.5),
+        ("a rise between 1 and 2 percentage points", ACCURACY, 1.5),
+        ("accuracy rises by 0.5", ACCURACY, 0.5),  # bare, beside its name
+        ("accuracy rises from 81 to 83 percentage points", ACCURACY, None),
+        ("a rise of 0.5", ACCURACY, None),  # of what?
+        ("a clear rise (an 80% interval)", ACCURACY, None),
+        ("accuracy rises by 120 percentage points", ACCURACY, None),  # beyond its range
+        ("accuracy rises by at most 2 percentage points", ACCURACY, None),
+        ("log loss falls by 0.03", LOG_LOSS, -0.03),
+        ("a change of -0.03 nats", LOG_LOSS, -0.03),
+        ("a change of -0.03nats", LOG_LOSS, -0.03),
+        ("log loss falls by 3 %", LOG_LOSS, None),
+        ("log loss rises by 12 nats", LOG_LOSS, None),
+        ("0.02 nats", LOG_LOSS, None),  # no sign: the loss of its name is no fall
+        ("accuracy rises by 1 point and the rest falls by 0.03 nats", LOG_LOSS, -0.03),
+        ("accuracy rises by 1 point and log loss falls by 0.03", LOG_LOSS, -0.03),
+    ],
+)
+def test_a_target_with_a_unit_is_read_by_its_name_or_its_unit(text: str, of: Target, stated: float | None):
+    assert target(text, of=of) == stated
+    assert stated_target(card_of(text), of, among=TWO) == stated
+
+
+def test_a_number_of_another_target_is_not_taken():
+    card = card_of("Yield rises by 0.2 and purity falls by 0.1", "yield rises")
+    purity, output, cost = (
+        replace(ROC_AUC, name=name, phrase=name.capitalize()) for name in ("purity", "yield", "cost")
+    )
+    among = (purity, output, cost)
+    assert stated_target(card, purity, among=among) == -0.1
+    assert stated_target(card, output, among=among) == 0.2
+    assert stated_target(card, cost, among=among) is None
+    assert stated_direction(card, output, among=among) == 1
+    assert stated_direction(card, cost, among=among) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [("Yield will be 71 %", 71), ("minus 3 %", None), ("between 60 and 70 %", 65), ("at least 50 %", None)],
+)
+def test_a_level_needs_no_sign_and_stays_in_its_range(text: str, stated: float | None):
+    of = Target(
+        name="yield", phrase="Yield", unit="%", suffix=" %", size="??#", lower=0, upper=100, form="level"
+    )
+    assert target(text, of=of) == stated
+
+
+def test_a_targets_own_name_is_neither_a_number_nor_a_direction():
+    of = replace(ROC_AUC, name="top5", phrase="Top-5 drop")
+    assert target("the top-5 drop rises by 0.1", of=of) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "among", "direction"),
+    [
+        ("increase, because ROC AUC falls in training", ROC_AUC, ONE, 1),
+        ("decrease", ROC_AUC, ONE, -1),
+        ("accuracy will increase and log loss will decrease, because it helps", ACCURACY, (), 1),
+        ("accuracy will increase and log loss will decrease, because it helps", LOG_LOSS, (), -1),
+        ("I expect log loss to go down and accuracy to go up, since fits improve", ACCURACY, TWO, 1),
+        ("I expect accuracy to rise", LOG_LOSS, TWO, None),
+        ("accuracy will not increase", ACCURACY, TWO, None),
+        ("log loss stays as it is", LOG_LOSS, TWO, None),
+        ("hard to say", ROC_AUC, ONE, None),
+    ],
+)
+def test_a_stated_direction_is_that_of_the_clause_that_names_the_target(
+    text: str, of: Target, among: tuple[Target, ...], direction: int | None
+):
+    assert stated_direction(Card(direction=Slot(text=text, quote=text)), of, among=among) == direction
+
+
+def test_an_empty_card_states_no_direction():
+    assert stated_direction(Card(), ROC_AUC) is None
+
+
+FULL = {name: {"text": f"the {name}", "quote": f"words of {name}"} for name in SLOT_NAMES}
+
+
+def test_an_extraction_is_read_as_it_was_written():
+    card = read_extraction(json.dumps(FULL | {"regime": None}))
+    assert card.regime is None
+    assert card.target == Slot(text="the target", quote="words of target")
+    assert read_extraction(write_extraction(card)) == card
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I cannot",
+        "[]",
+        "null",
+        "{}",
+        json.dumps(FULL)[:-1],
+        "Sure: " + json.dumps(FULL),
+        json.dumps(FULL | {"verdict": None}),
+        json.dumps({name: slot for name, slot in FULL.items() if name != "regime"}),
+        json.dumps(FULL | {"regime": "few rows"}),
+        json.dumps(FULL | {"regime": {"text": "few rows"}}),
+        json.dumps(FULL | {"regime": {"text": 1, "quote": "few rows"}}),
+        json.dumps(FULL | {"regime": {"text": "a", "quote": "a", "note": "a"}}),
+        "[" * 100_000,
+    ],
+)
+def test_an_unreadable_extraction_is_the_empty_scaffold(text: str):
+    assert read_extraction(text) == Card()
+
+
+@pytest.mark.parametrize("filler", ["", "n/a", "not stated", "  "])
+def test_a_placeholder_in_an_extraction_is_an_empty_slot(filler: str):
+    assert read_extraction(json.dumps(FULL | {"regime": {"text": filler, "quote": "x"}})).regime is None
+
+
+def test_an_extraction_with_a_lone_surrogate_can_be_written_to_a_file():
+    card = read_extraction(json.dumps(FULL | {"regime": {"text": "few \ud800", "quote": "\ud800"}}))
+    assert write_extraction(card).encode()
+
+
+def test_a_quote_may_hold_the_look_alike_that_its_reader_was_shown():
+    assert has_quote("where n ‹m", "strongest where n <m holds")

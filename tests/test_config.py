@@ -3,8 +3,10 @@ import copy
 import pytest
 import yaml
 
-from predictive_credit import compose, config
+from predictive_credit import compose
 from predictive_credit.errors import BadConfig
+from predictive_credit.studies import params as study_params
+from predictive_credit.studies.molecular.config import MolecularConfig
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +27,11 @@ def test_an_edit_of_either_side_is_named(root, tmp_path, composed):
 
 
 def test_params_load_into_frozen_records(root):
-    params = config.load(root / "params.yaml")
+    params = study_params.load(root / "params.yaml")
     assert params.scale == "quick"
-    assert params.studies["molecular"].budgets == (0.25, 0.5, 1.0)
+    molecular = params.studies["molecular"]
+    assert isinstance(molecular, MolecularConfig)
+    assert molecular.budgets == (0.25, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_a_wrong_key_or_value_is_one_sentence(composed, path, value, sentence):
         inner = inner[key]
     inner[path[-1]] = value
     with pytest.raises(BadConfig) as error:
-        config.parse(raw)
+        study_params.parse(raw)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -63,7 +67,7 @@ def test_a_wrong_key_or_value_is_one_sentence(composed, path, value, sentence):
 def test_contexts_may_stand_in_any_order(composed):
     raw = copy.deepcopy(composed)
     raw["studies"]["molecular"]["contexts"] = ["S", "D"]
-    assert config.parse(raw).studies["molecular"].contexts == ("S", "D")
+    assert study_params.parse(raw).studies["molecular"].contexts == ("S", "D")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence_to_every_reader(root, tmp_pa
     (tmp_path / "conf").symlink_to(root / "conf")
     path = tmp_path / "params.yaml"
     path.write_bytes(holds)
-    for read in (lambda: config.load(path), lambda: compose.difference(tmp_path)):
+    for read in (lambda: study_params.load(path), lambda: compose.difference(tmp_path)):
         with pytest.raises(BadConfig) as error:
             read()
         assert sentence in str(error.value)
@@ -144,9 +148,10 @@ def test_a_missing_mandatory_value_is_asked_for(root):
 @pytest.mark.parametrize("agent", ["playbook", "smollm2"])
 def test_every_combination_of_options_composes_and_parses(root, pool, forecaster, agent):
     words = [f"pool={pool}", f"forecaster={forecaster}", f"agent={agent}", "scale=full"]
-    params = config.parse(compose.compose(root, words))
-    assert params.studies["molecular"].pool == pool
-    assert params.studies["molecular"].n_endpoints == 12
+    params = study_params.parse(compose.compose(root, words))
+    molecular = params.studies["molecular"]
+    assert isinstance(molecular, MolecularConfig)
+    assert (molecular.pool, molecular.n_endpoints) == (pool, 12)
     assert (params.forecaster.name, params.agent.name) == (forecaster, agent)
 
 

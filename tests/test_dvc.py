@@ -20,8 +20,10 @@ POOL = """\
 pools:
   small: {kind: csv, watch: table.csv, path: table.csv, sha256: null, smiles_column: null, endpoints: null}
   spare: {kind: csv, watch: spare.csv, path: spare.csv, sha256: null, smiles_column: null, endpoints: null}
+sizes:
+  molecular: {endpoints: 3}
 studies:
-  molecular: {pool: small, burn_in: spare, n_endpoints: 3, budgets: [0.5, 1.0]}
+  molecular: {pool: small, burn_in: spare, budgets: [0.5, 1.0]}
 """
 
 
@@ -62,9 +64,11 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     config = made.folder / "conf" / "config.yaml"
     config.write_text(
         config.read_text()
-        .replace("pool: moleculeace", "pool: small")
+        .replace("studies: all", "studies: molecular")
         .replace("forecaster: smollm2", "forecaster: priors")
     )
+    alone = made.folder / "conf" / "studies" / "molecular.yaml"
+    alone.write_text(alone.read_text().replace("/pool: moleculeace", "/pool: small"))
     inference = made.folder / "conf" / "inference" / "default.yaml"
     inference.write_text(inference.read_text().replace("10000", "500"))
     write_table(made.folder / "table.csv", 3)
@@ -98,8 +102,8 @@ def test_another_forecaster_runs_forecasts_and_what_follows_but_not_execution(sh
     }
     assert {"plan", "forecast", "freeze", "open", "score", "decide", "report"} == ran
     table = shell.run("dvc", "metrics", "diff", "main", "zero", "--all")
-    assert "interval_score.D-M.mean" in table
-    assert "M.point_mae_call" in table
+    assert "roc_auc.interval_score.D-M.mean" in table
+    assert "roc_auc.M.point_mae_call" in table
     listed = shell.run("predictive-credit", "diff", "main", "zero")
     assert (
         listed.splitlines()[-1]

@@ -19,7 +19,8 @@ from predictive_credit.errors import BadConfig
 from predictive_credit.records import Outcome, State
 from predictive_credit.sources import pools
 from predictive_credit.streams import stream
-from predictive_credit.studies.molecular import features, fitting, pool, states, workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import features, fitting, pool, states
 from predictive_credit.studies.molecular.execute import execute
 from predictive_credit.studies.molecular.features import DESCRIPTORS, Features
 from predictive_credit.studies.molecular.interventions import INTERVENTIONS, PARENT, RECIPES

@@ -13,7 +13,8 @@ from rdkit.Chem import Crippen, rdFingerprintGenerator
 from predictive_credit import canonical
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadSource, OutOfOrder, Tampered
-from predictive_credit.studies.molecular import features, workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import features
 from predictive_credit.studies.molecular.features import DESCRIPTORS, FINGERPRINTS, Features
 from predictive_credit.studies.molecular.interventions import FingerprintName
 from predictive_credit.studies.molecular.pool import Table

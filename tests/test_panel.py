@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from predictive_credit import panel as panels
 from predictive_credit import scoring
+from predictive_credit.bootstrap import Design
 from predictive_credit.errors import Unpaired
 from predictive_credit.panel import MEASURES, Measure, Panel
+from predictive_credit.records import Target
 
 A, B = -1.0, 1.0
+AUC = Target(name="roc_auc", phrase="ROC AUC", unit="ROC AUC", suffix="", size="0.0###", lower=A, upper=B)
 
 
 def made(
@@ -27,21 +30,23 @@ def made(
     contexts: Any = ("D", "M", "S"),
     seeds: int = 1,
 ) -> Panel:
-    """A panel of (state, context, call) points with symmetric intervals; one endpoint per `seeds` states."""
+    """A panel of (state, context, call) points with symmetric intervals; one task per `seeds` states."""
     point = np.asarray(point, dtype=float)
     n = len(point)
+    task_of = np.arange(n) // seeds
     return Panel(
         states=tuple(f"s{i}" for i in range(n)),
         contexts=tuple(contexts),
         calls=(1, 2),
-        endpoints=tuple(f"t{i}" for i in range(n // seeds)),
-        cells=np.arange(n).reshape(n // seeds, 1, seeds),
+        tasks=tuple(f"t{i}" for i in range(n // seeds)),
+        task_of=task_of,
+        design=Design(paths=tuple((f"t{t}", f"s{i}") for i, t in enumerate(task_of)), drawn=(True, True)),
+        target=AUC,
         point=point,
         lower=point - half,
         upper=point + half,
         is_fallback=np.zeros(point.shape, dtype=bool) if fallback is None else np.asarray(fallback),
         outcome=np.asarray(outcome, dtype=float),
-        bounds=(A, B),
     )
 
 
@@ -170,7 +175,7 @@ def test_a_fallback_elsewhere_leaves_a_pair_complete():
     assert np.isnan(panels.gain(panel, "point_error", "S", "M").complete).all()
 
 
-def test_a_share_of_error_is_each_endpoints_part_of_the_whole():
+def test_a_share_of_error_is_each_tasks_part_of_the_whole():
     panel = random(4, n=6)
     loss = np.array([1.0, 2.0, 3.0, np.nan, 0.0, 4.0])
     assert panels.share_of_error(panel, loss) == pytest.approx([0.1, 0.2, 0.3, 0.0, 0.0, 0.4])
@@ -183,9 +188,20 @@ def test_the_task_scale_is_the_mean_absolute_outcome_and_undefined_where_nothing
     assert scale[:2] == pytest.approx([0.2, 0.5])
     assert np.isnan(scale[2])
     gain = panels.gain(panel, "point_error", "D", "M")
-    scaled = gain.scaled(np.array([0.2, 0.5, np.nan]))
-    assert scaled.all[0] == pytest.approx(gain.all[0] / 0.2)
-    assert np.isnan(scaled.all[2]).all()
+    scaled = gain.scaled(np.array([0.2, 0.5, np.nan])[panel.task_of])
+    assert scaled.all[:2] == pytest.approx(gain.all[:2] / 0.2)
+    assert np.isnan(scaled.all[4:]).all()
+    assert not np.isnan(scaled.best[:4]).any()
+
+
+def test_tasks_may_hold_unlike_numbers_of_states_in_any_order():
+    panel = replace(random(5), task_of=np.array([1, 0, 0, 2, 0, 1]), tasks=("a", "b", "c"))
+    y = np.abs(panel.outcome)
+    assert panels.task_scale(panel) == pytest.approx([y[[1, 2, 4]].mean(), y[[0, 5]].mean(), y[3]])
+    share = panels.share_of_error(panel, y)
+    assert share == pytest.approx(np.array([y[[1, 2, 4]].sum(), y[[0, 5]].sum(), y[3]]) / y.sum())
+    total, count = panels.by_group(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), 3)
+    assert (total.tolist(), count.tolist()) == ([4, 0, 0], [2, 0, 0])
 
 
 def test_order_puts_rows_in_place_and_refuses_gaps_strangers_and_duplicates():
@@ -200,21 +216,8 @@ def test_order_puts_rows_in_place_and_refuses_gaps_strangers_and_duplicates():
         panels.order([*keys, ("a", "D", 1)], ("a", "b"), ("D", "M"), (1,))
 
 
-def test_cells_need_every_task_at_every_budget_and_seed():
-    designs = [("B", 0.25, 2), ("A", 1.0, 1), ("A", 0.25, 1), ("B", 1.0, 1), ("A", 0.25, 2), ("B", 0.25, 1),
-               ("A", 1.0, 2), ("B", 1.0, 2)]  # fmt: skip
-    endpoints, cells = panels.cells(designs)
-    assert endpoints == ("A", "B")
-    seen = [[[designs[i] for i in row] for row in table] for table in cells]
-    assert seen == [[[(t, b, s) for s in (1, 2)] for b in (0.25, 1.0)] for t in ("A", "B")]
-    with pytest.raises(Unpaired, match=r"first B/0\.25/2"):
-        panels.cells(designs[1:])
-    with pytest.raises(Unpaired, match="occurs 2 times"):
-        panels.cells([*designs, ("A", 1.0, 1)])
-
-
 def test_an_outcome_outside_its_bounds_is_refused_because_worst_cases_would_be_wrong():
-    with pytest.raises(Unpaired, match=r"outcome of s1 is 3.*\[-1, 1\].*1 such"):
+    with pytest.raises(Unpaired, match=r"outcome of s1 is 3.*\[-1, 1\] of roc_auc.*1 such"):
         made(np.zeros((2, 3, 2)), 0.1, [0.1, 3.0])
 
 

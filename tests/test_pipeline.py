@@ -37,6 +37,7 @@ from predictive_credit.stages.paths import Project
 from predictive_credit.studies.molecular import execute as execution
 from predictive_credit.studies.molecular import features as molecular_features
 from predictive_credit.studies.molecular import states as molecular
+from predictive_credit.studies.molecular.config import MolecularConfig
 from tests import small_pool
 from tests.small_project import N_STATES, Reader, decided, project, use, write_table
 
@@ -78,7 +79,7 @@ def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(tmp_path, monkeyp
 
 def test_a_reader_of_cards_drifts_less_with_a_card_than_without(tmp_path, monkeypatch):
     made, _ = decided(tmp_path / "p", monkeypatch)
-    contexts = tables.read_json(made.study(NAME).metric("contexts"))
+    contexts = tables.read_json(made.study(NAME).metric("contexts"))["roc_auc"]
     assert contexts["M"]["drift"] < 0.1 * contexts["D"]["drift"]
     assert tables.read_json(made.study(NAME).metric("checks"))["sensitivity"]["status"] == "passed"
 
@@ -102,7 +103,7 @@ class TestNothingHeldOutReachesAPrompt:
             rng = np.random.default_rng(11)
             for state in wanted:
                 canaries[state.id] = float(rng.uniform(-0.09, 0.09))
-            return tuple(Outcome(state_id=s.id, value=canaries[s.id]) for s in wanted)
+            return tuple(Outcome(state_id=s.id, target="roc_auc", value=canaries[s.id]) for s in wanted)
 
         monkeypatch.setattr(execution, "execute", planted)
         use(Reader(), monkeypatch)
@@ -127,7 +128,9 @@ class TestNothingHeldOutReachesAPrompt:
         before = {n: (made.study(NAME).data / n).read_bytes() for n in ("states.jsonl", "prompts.jsonl")}
         sealed = made.study(NAME).sealed.read_bytes()
         true_table, true_features = molecular_features.load(made.features("small"))
-        splits = molecular.splits(true_table, params.studies[NAME], seed=params.seed)
+        chosen = params.studies[NAME]
+        assert isinstance(chosen, MolecularConfig)
+        splits = molecular.splits(true_table, chosen, seed=params.seed)
         for endpoint in true_table.endpoints:
             # A molecule held out under one seed trains under another: flip those held out in both.
             tests = [set(split.test) for (name, _), split in splits.items() if name == endpoint]
@@ -203,7 +206,7 @@ class TestOrder:
         use(Reader(), monkeypatch)
         run_until(made, params, forecast)
         convenient = lambda table, features, wanted, splits, *, execution: tuple(  # noqa: E731
-            Outcome(state_id=s.id, value=0.01) for s in wanted
+            Outcome(state_id=s.id, target="roc_auc", value=0.01) for s in wanted
         )
         monkeypatch.setattr(execution, "execute", convenient)
         execute.run(made, params, NAME)
@@ -248,7 +251,7 @@ class TestOrder:
         use(Reader(), monkeypatch)
         run_until(made, params, forecast)
         first, *rest = tables.read_records(made.study(NAME).forecasts, Answer)
-        moved = replace(first, forecast=replace(first.forecast, point=0.0))
+        moved = replace(first, forecasts=(replace(first.forecasts[0], point=0.0),))
         tables.write_records(made.study(NAME).forecasts, [moved, *rest], scale="quick")
         with pytest.raises(
             OutOfOrder, match=f"1 forecasts are not what their replies say, first {first.unit_id}"
@@ -309,17 +312,16 @@ class TestAskedOnce:
         use(Mumbling(), monkeypatch)
         run_until(made, params, decide)
         found = evidence.workspace(made, NAME)
-        fallbacks = [a for a in found.answers if a.forecast.is_fallback]
-        burn_in = found.burn_in
+        fallbacks = [a for a in found.answers if a.is_fallback]
+        burn_in = found.burn_in.targets["roc_auc"]
         assert len(found.answers) == N_STATES * 6
         assert len(fallbacks) == 3
         assert {a.reply.text for a in fallbacks} >= {"I cannot say.", ""}
         for answer in fallbacks:
-            assert (answer.forecast.point, answer.forecast.lower, answer.forecast.upper) == (
-                0.0, burn_in.q10, burn_in.q90,
-            )  # fmt: skip
-            assert answer.forecast.reason
-        contrast = found.json("metrics/contrasts.json")["interval_score"]["D-M"]
+            (read,) = answer.forecasts
+            assert (read.point, read.lower, read.upper) == (0.0, burn_in.q10, burn_in.q90)
+            assert read.reason
+        contrast = found.json("metrics/contrasts.json")["roc_auc"]["interval_score"]["D-M"]
         assert contrast["n_states"] == N_STATES
         assert contrast["complete_case"]["n_states"] < N_STATES
         assert contrast["worst_case"] <= contrast["mean"] <= contrast["best_case"]

@@ -6,7 +6,7 @@ import pytest
 from predictive_credit import config
 from predictive_credit.forecasters import forecaster
 from predictive_credit.records import BurnIn
-from tests.trials import burn_in, prompt
+from tests.trials import ONE, TWO, burn_in, learned, prompt
 
 Point = Literal["zero", "positive", "mean"]
 
@@ -22,9 +22,9 @@ def no_file(asked: config.LlamaCpp) -> Path:
     raise AssertionError("priors need no model file")
 
 
-def forecast(point: Point, learned: BurnIn) -> tuple[float, float, float]:
-    model = forecaster.make(chosen(point), learned, locate=no_file)
-    read = forecaster.read_or_fallback(model.answer(prompt()), "u", learned)
+def forecast(point: Point, known: BurnIn) -> tuple[float, float, float]:
+    model = forecaster.make(chosen(point), known, ONE, locate=no_file)
+    (read,) = forecaster.read_or_fallback(model.answer(prompt()), "u", known, ONE)
     assert not read.is_fallback
     return read.point, read.lower, read.upper
 
@@ -43,8 +43,20 @@ def test_an_outcome_beyond_the_grammars_tenth_is_still_written_and_read():
     assert forecast("mean", burn_in(-0.25, q10=-0.4, q90=0.3)) == pytest.approx((-0.25, -0.4, 0.3))
 
 
+def test_each_target_gets_its_own_burn_in():
+    targets = {"accuracy_pp": learned(1.5, q10=-1.0, q90=3.0), "log_loss": learned(-0.02, q10=-0.1, q90=0.05)}
+    known = BurnIn(name="b", tasks=(), targets=targets)
+    answer = forecaster.make(chosen("mean"), known, TWO, locate=no_file).answer(prompt())
+    found = forecaster.read_or_fallback(answer, "u", known, TWO)
+    assert [f.is_fallback for f in found] == [False, False]
+    assert [(f.point, f.lower, f.upper) for f in found] == [
+        pytest.approx((1.5, -1.0, 3.0)),
+        pytest.approx((-0.02, -0.1, 0.05)),
+    ]
+
+
 def test_every_prompt_gets_the_same_reply():
-    model = forecaster.make(chosen("mean"), burn_in(), locate=no_file)
+    model = forecaster.make(chosen("mean"), burn_in(), ONE, locate=no_file)
     assert model.answer(prompt("a", seed=1)) == model.answer(prompt("b", seed=2))
     assert model.answer(prompt()).model_resolved == "mean of burn-in synthetic"
 

@@ -20,7 +20,9 @@ def test_the_notebook_lines_run_on_a_decided_project(root: Path, tmp_path, monke
     assert "molecular: confirmation_no_go (rule harm)" in printed or "harm_confirmed" in printed
 
 
-@pytest.mark.parametrize("group", ["scale", "pool", "forecaster", "agent", "execution"])
+@pytest.mark.parametrize(
+    "group", ["scale", "studies", "pool", "tables", "forecaster", "agent", "extractor", "execution"]
+)
 def test_every_option_of_a_group_is_named(root: Path, group):
     readme = (root / "README.md").read_text()
     for option in (root / "conf" / group).glob("*.yaml"):
@@ -29,7 +31,7 @@ def test_every_option_of_a_group_is_named(root: Path, group):
 
 def test_every_command_shown_exists(root: Path):
     shown = set(re.findall(r"predictive-credit ([a-z]+)", (root / "README.md").read_text()))
-    assert shown <= {"plan", "fetch", "run", "verify", "bundle", "report", "diff", "params"}
+    assert shown <= {"plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params"}
     assert {"plan", "run", "verify", "bundle", "diff"} <= shown
 
 

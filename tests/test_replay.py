@@ -11,9 +11,9 @@ from tests.trials import prompt, reply
 
 
 def answer(unit_id: str, asked: Prompt, text: str) -> Answer:
-    forecast = Forecast(unit_id=unit_id, point=0.0, lower=0.0, upper=0.0)
+    forecast = Forecast(unit_id=unit_id, target="roc_auc", point=0.0, lower=0.0, upper=0.0)
     return Answer(
-        unit_id=unit_id, prompt_digest=canonical.digest(asked), reply=reply(text), forecast=forecast
+        unit_id=unit_id, prompt_digest=canonical.digest(asked), reply=reply(text), forecasts=(forecast,)
     )
 
 

@@ -19,7 +19,8 @@ from predictive_credit.records import State
 from predictive_credit.stages import features, fetch
 from predictive_credit.stages import states as stage
 from predictive_credit.streams import stream
-from predictive_credit.studies.molecular import states, workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import states
 from predictive_credit.studies.molecular.execute import execute
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.interventions import assigned
@@ -179,12 +180,12 @@ def test_a_training_label_does_reach_the_state(small: tuple[Table, Features], sp
 
 def test_facts_are_those_of_the_states_own_training_labels(small: tuple[Table, Features], splits: Splits):
     for state in population(small, splits):
-        split = splits[state.task, state.seed]
-        labels = small[0].label(state.task)[split.prefix(state.budget)]
+        train, test = states.rows(splits, state)
+        labels = small[0].label(state.task)[train]
         assert state.facts["n_train"] == len(labels)
         assert state.facts["n_train_active"] == labels.sum()
         assert state.facts["prevalence"] == pytest.approx(labels.mean(), abs=5e-5)
-        assert state.facts["n_held_out"] == len(split.test)
+        assert state.facts["n_held_out"] == len(test)
         assert isinstance(state.facts["cv_auc"], float)
 
 
@@ -240,10 +241,10 @@ def test_two_processes_write_the_same_states(small: tuple[Table, Features], spli
 
 def test_the_stage_says_when_the_pool_has_fewer_endpoints_than_asked(tmp_path: Path):
     for n_endpoints, said in (
-        (5, "3 endpoints of the 5 asked: pool small has no more (quick)"),
-        (3, "3 endpoints from pool small (quick)"),
+        (5, "12 states of the 20 asked: the pool has no more, 3 endpoints from pool small (quick)"),
+        (3, "12 states, 3 endpoints from pool small (quick)"),
     ):
         made, params = project(tmp_path / str(n_endpoints), n_endpoints=n_endpoints)
         fetch.run(made, params, "small")
         features.run(made, params, "small")
-        assert stage.run(made, params, "molecular") == f"molecular: 12 states of {said}"
+        assert stage.run(made, params, "molecular") == f"molecular: {said}"

@@ -7,7 +7,10 @@ from predictive_credit.records import Forecast, Outcome
 
 
 def test_records_come_back_as_they_were_without_their_label(tmp_path):
-    records = (Outcome(state_id="a", value=-0.1), Outcome(state_id="b", value=None, reason="one class"))
+    records = (
+        Outcome(state_id="a", target="roc_auc", value=-0.1),
+        Outcome(state_id="b", target="roc_auc", value=None, reason="one class"),
+    )
     tables.write_records(tmp_path / "o.jsonl", records, scale="quick")
     assert tables.read_records(tmp_path / "o.jsonl", Outcome) == records
     assert all('"scale":"quick"' in line for line in (tmp_path / "o.jsonl").read_text().splitlines())
@@ -15,7 +18,9 @@ def test_records_come_back_as_they_were_without_their_label(tmp_path):
 
 def test_a_line_that_is_no_record_is_named(tmp_path):
     path = tmp_path / "f.jsonl"
-    tables.write_records(path, [Forecast(unit_id="u", point=0.0, lower=0.0, upper=0.0)], scale="full")
+    tables.write_records(
+        path, [Forecast(unit_id="u", target="roc_auc", point=0.0, lower=0.0, upper=0.0)], scale="full"
+    )
     path.write_text(path.read_text() + '{"unit_id": 3}\n')
     with pytest.raises(Tampered, match=r"f\.jsonl line 2 is not a Forecast"):
         tables.read_records(path, Forecast)

@@ -8,8 +8,8 @@ from predictive_credit.errors import Sealed, Tampered
 from predictive_credit.records import Outcome
 
 OUTCOMES = (
-    Outcome(state_id="m/A/1/1", value=0.0123),
-    Outcome(state_id="m/B/1/1", value=None, reason="one class among the held-out labels"),
+    Outcome(state_id="m/A/1/1", target="roc_auc", value=0.0123),
+    Outcome(state_id="m/B/1/1", target="roc_auc", value=None, reason="one class among the held-out labels"),
 )
 
 
@@ -54,21 +54,28 @@ def test_a_damaged_key_is_one_sentence(private_vault):
 
 def test_commitments_hold_and_a_changed_outcome_is_named(key):
     promised = vault.commitments(OUTCOMES, key)
-    salts = {o.state_id: vault.salt(key, o) for o in OUTCOMES}
+    salts = {o.id: vault.salt(key, o) for o in OUTCOMES}
     vault.check_commitments(OUTCOMES, salts, promised)
-    moved = (Outcome(state_id="m/A/1/1", value=0.0124), OUTCOMES[1])
-    with pytest.raises(Tampered, match="outcome of m/A/1/1 is not the one committed to"):
+    moved = (Outcome(state_id="m/A/1/1", target="roc_auc", value=0.0124), OUTCOMES[1])
+    with pytest.raises(Tampered, match="outcome m/A/1/1/roc_auc is not the one committed to"):
         vault.check_commitments(moved, salts, promised)
     with pytest.raises(Tampered, match="m/B/1/1"):
         vault.check_commitments(OUTCOMES[:1], salts, promised)
 
 
+def test_two_targets_of_a_state_are_two_commitments(key):
+    pair = [Outcome(state_id="m/A/1", target=t, value=0.5) for t in ("accuracy_pp", "log_loss")]
+    promised = vault.commitments(pair, key)
+    assert list(promised) == ["m/A/1/accuracy_pp", "m/A/1/log_loss"]
+    assert len(set(promised.values())) == 2
+
+
 def test_a_published_salt_does_not_help_to_guess_another_outcome_of_its_state(key):
-    published, sealed_later = OUTCOMES[0], Outcome(state_id="m/A/1/1", value=0.0456)
+    published, sealed_later = OUTCOMES[0], Outcome(state_id="m/A/1/1", target="roc_auc", value=0.0456)
     known_salt = vault.salt(key, published)
     assert vault.salt(key, sealed_later) != known_salt
-    later = vault.commitments([sealed_later], key)["m/A/1/1"]
-    guesses = (Outcome(state_id="m/A/1/1", value=i / 10_000) for i in range(1000))
+    later = vault.commitments([sealed_later], key)["m/A/1/1/roc_auc"]
+    guesses = (Outcome(state_id="m/A/1/1", target="roc_auc", value=i / 10_000) for i in range(1000))
     assert later not in {vault.commitment(guess, known_salt) for guess in guesses}
 
 

@@ -167,14 +167,14 @@ def edit(**fields: object) -> Callable[[bytes], bytes]:
 def better_forecast(data):
     first, _, rest = data.partition(b"\n")
     row = json.loads(first)
-    row["forecast"] |= {"point": 0.0}
+    row["forecasts"][0] |= {"point": 0.0}
     return canonical.encode(row) + b"\n" + rest
 
 
 def other_outcome(data):
     header, first, *rest = data.decode().splitlines()
-    state, _, *others = first.split(",")
-    return "\n".join([header, ",".join([state, "0.5", *others]), *rest, ""]).encode()
+    state, target, _, *others = first.split(",")
+    return "\n".join([header, ",".join([state, target, "0.5", *others]), *rest, ""]).encode()
 
 
 def other_decision(data):

@@ -1,11 +1,34 @@
 """Two sample states, a burn-in and cards, for tests of what is asked and how it is read."""
 
+from collections.abc import Sequence
+
 from predictive_credit.agents import agent, playbook
 from predictive_credit.contexts import Sampling
 from predictive_credit.forecasters import sentence
-from predictive_credit.records import BurnIn, Explanation, Intervention, Prompt, Reply, State
+from predictive_credit.records import (
+    BurnIn,
+    Explanation,
+    Intervention,
+    Prompt,
+    Reply,
+    State,
+    Target,
+    TargetBurnIn,
+)
+from predictive_credit.studies.molecular.textbook import TEXTBOOK
 
-SAMPLING = Sampling(grammar=sentence.GRAMMAR, max_tokens=64, temperature=0.7, top_p=0.95)
+ROC_AUC = Target(
+    name="roc_auc", phrase="ROC AUC", unit="ROC AUC", suffix="", size="0.0###", lower=-1, upper=1
+)
+ACCURACY = Target(
+    name="accuracy_pp", phrase="Accuracy", unit="percentage points", suffix=" percentage points",
+    size="?#.##", lower=-100, upper=100, large=1.0,
+)  # fmt: skip
+LOG_LOSS = Target(
+    name="log_loss", phrase="log loss", unit="nats", suffix=" nats", size="#.####", lower=-10, upper=10
+)
+ONE, TWO = (ROC_AUC,), (ACCURACY, LOG_LOSS)
+SAMPLING = Sampling(grammar=sentence.grammar(ONE), max_tokens=64, temperature=0.7, top_p=0.95)
 ACTIONS = {
     "class_balanced": "Weight the training loss by inverse class frequency, so that actives count equally.",
     "add_descriptors": "Add 15 standardised physicochemical descriptors to the fingerprint.",
@@ -24,7 +47,9 @@ def state(
     n_train = 2620 + seed
     text = ACTIONS[action]
     return State(
-        id=f"molecular/{task}/{budget:g}/{seed}", study="molecular", task=task, budget=budget, seed=seed,
+        id=f"molecular/{task}/{budget:g}/{seed}", study="molecular", task=task,
+        cluster=(task, f"{budget:g}", str(seed)),
+        budget=budget, seed=seed,
         description=(
             f"Endpoint {task} is a binary assay label of small molecules. The parent model is L2-regularised "
             "logistic regression on Morgan fingerprints of radius 2 with 1,024 bits. It is trained on "
@@ -38,20 +63,30 @@ def state(
     )  # fmt: skip
 
 
-def burn_in(mean: float = 0.004, *, q10: float = -0.01, q90: float = 0.02) -> BurnIn:
-    """A burn-in in which every intervention did the same."""
+def learned(mean: float = 0.004, *, q10: float = -0.01, q90: float = 0.02) -> TargetBurnIn:
+    """One target's burn-in, in which every intervention did the same."""
     spread = {"mean": mean, "q10": q10, "q90": q90, "n": 18.0}
-    return BurnIn(
-        name="synthetic", tasks=("unused",), n_outcomes=108, n_undefined=0, mean=mean, mean_absolute=0.008,
-        q10=q10, q90=q90, by_intervention=dict.fromkeys(ACTIONS, spread),
+    return TargetBurnIn(
+        n_outcomes=108, n_undefined=0, mean=mean, mean_absolute=0.008, q10=q10, q90=q90,
+        by_intervention=dict.fromkeys(ACTIONS, spread),
     )  # fmt: skip
+
+
+def burn_in(
+    mean: float = 0.004, *, q10: float = -0.01, q90: float = 0.02, targets: Sequence[Target] = ONE
+) -> BurnIn:
+    """A burn-in in which every intervention did the same to every target."""
+    each = {target.name: learned(mean, q10=q10, q90=q90) for target in targets}
+    return BurnIn(name="synthetic", tasks=("unused",), targets=each)
 
 
 def card(of: State, change: float) -> Explanation:
     """The playbook's card about a state where the burn-in's mean times headroom is `change`."""
-    change /= playbook.headroom(of.facts["cv_auc"])
-    text = playbook.card_text(of, burn_in(change, q10=change - 0.011, q90=change + 0.014))
-    return agent.explanation(of.id, "playbook", reply(text))
+    change /= TEXTBOOK.headroom(of.facts)
+    known = burn_in(change, q10=change - 0.011, q90=change + 0.014)
+    return agent.explanation(
+        of.id, "elicited", "playbook", reply(playbook.card_text(of, known, TEXTBOOK, ONE))
+    )
 
 
 def reply(text: str, finish_reason: str | None = "stop") -> Reply:

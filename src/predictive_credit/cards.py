@@ -1,15 +1,17 @@
 """Six slots, read out of a text, each with the words of the text that say it.
 
-Nothing here understands chemistry: a slot is filled if the text has a line for it that says
+Nothing here understands what it reads: a slot is filled if the text has a line for it that says
 something, and a quote is true if it occurs in the text.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from predictive_credit.records import SLOT_NAMES, Card, Explanation, Slot, SlotName
+from predictive_credit.records import SLOT_NAMES, Card, Explanation, Slot, SlotName, Target
 
 _LABEL: Final = re.compile(
     rf"^[-*#• \t]*(?P<name>{'|'.join(SLOT_NAMES)})[ \t]*(?:\*\*)?[ \t]*:(?:\*\*)?(?P<rest>.*)$",
@@ -40,9 +42,35 @@ def read_card(text: str) -> Card:
     return Card(**slots)
 
 
+def write_extraction(card: Card) -> str:
+    """The JSON object that `read_extraction` reads."""
+    said = {name: {"text": slot.text, "quote": slot.quote} for name, slot in card.filled()}
+    return json.dumps({name: said.get(name) for name in SLOT_NAMES}, ensure_ascii=False)
+
+
+def read_extraction(text: str) -> Card:
+    """The card in one JSON object of the six slot names, each null or {"text", "quote"}.
+
+    A placeholder is an empty slot. Never raises: anything else, a key too many or too few, or text
+    around the object, gives the empty scaffold.
+    """
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return Card()
+    if not isinstance(values, dict) or set(values) != set(SLOT_NAMES):
+        return Card()
+    if not all(value is None or _is_slot(value) for value in values.values()):
+        return Card()
+    return Card(**{name: _extracted(value) for name, value in values.items() if value is not None})
+
+
 def has_quote(quote: str, source: str) -> bool:
-    """Whether the words of `quote` occur in `source` in that order; only white space may differ."""
-    return bool(quote.strip()) and _words(quote) in _words(source)
+    """Whether the words of `quote` occur in `source` in that order; only white space may differ.
+
+    A bracket's look-alike counts as the bracket, for a reader is shown the one for the other.
+    """
+    return bool(quote.strip()) and _words(_plain(quote)) in _words(_plain(source))
 
 
 def supported(card: Card, source: str) -> Card:
@@ -62,6 +90,21 @@ def _slot(passage: str) -> Slot | None:
     return None if _is_placeholder(text) else Slot(text=text, quote=quote)
 
 
+def _is_slot(value: Any) -> bool:
+    is_object = isinstance(value, dict) and set(value) == {"text", "quote"}
+    return is_object and all(isinstance(words, str) for words in value.values())
+
+
+def _extracted(value: dict[str, str]) -> Slot | None:
+    text, quote = (words.encode("utf-8", "replace").decode() for words in (value["text"], value["quote"]))
+    return None if _is_placeholder(_words(text)) else Slot(text=_words(text), quote=quote.strip())
+
+
+def _plain(text: str) -> str:
+    """What `contexts.neutralised` replaces, taken back as far as one character stands for another."""
+    return text.replace("‹", "<").replace("＜", "<").replace("[", "(")
+
+
 def _is_placeholder(text: str) -> bool:
     bracketed = re.fullmatch(r"\[[^\]]*\]|<[^>]*>|\([^)]*\)", text) is not None
     says_something = re.search(r"\w", text.replace("_", "")) is not None
@@ -74,14 +117,13 @@ def _words(text: str) -> str:
 
 _SIGN: Final = r"(?:[+\-−–]|minus\s+|plus\s+|negative\s+)?"
 _NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)"
-_NO_SHARE: Final = r"(?!\.?\d)(?!\s*(?:%|per\s?cent|percentage|points?\b|pp\b))"
-_SIGNED: Final = re.compile(rf"(?<![\w.])(?P<sign>{_SIGN})(?P<number>{_NUMBER}){_NO_SHARE}", re.IGNORECASE)
-_BETWEEN: Final = re.compile(
-    rf"\bbetween\s+(?P<low>{_SIGN}{_NUMBER})\s+and\s+(?P<high>{_SIGN}{_NUMBER}){_NO_SHARE}", re.IGNORECASE
-)
+_SIGNED: Final = re.compile(rf"(?P<sign>{_SIGN})(?P<number>{_NUMBER})", re.IGNORECASE)
+_SHARE: Final = r"(?:%|per\s?cent|percentage(?:\s+points?)?|points?\b|pp\b)"
+# The loss of "log loss" is a quantity and no fall.
 _VERB: Final = re.compile(
     r"\b(?:(?P<up>increas|improv|rise|rising|gain|higher|up\b|benefit|positive)"
-    r"|(?P<down>decreas|declin|worsen|fall|drop|los[est]|lower|down\b|harm|reduc|negative))",
+    r"|(?P<down>decreas|declin|worsen|fall|drop|(?<!log )(?<!log-)los[est]|lower|down\b|harm|reduc"
+    r"|negative))",
     re.IGNORECASE,
 )
 # "not", "at most", "from .81 to .83": what follows is no point forecast of the change.
@@ -90,44 +132,127 @@ _NOT_A_POINT: Final = re.compile(
     rf"|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
     re.IGNORECASE,
 )
+_NEGATION: Final = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b|n't\b", re.IGNORECASE)
+_REASON: Final = re.compile(r"\b(?:because|since|due to)\b", re.IGNORECASE)
+_LEVEL_OF_INTERVAL: Final = re.compile(r"\b\d+\s?%(?=[^.;]{0,20}\binterval)", re.IGNORECASE)
+# A clause ends at a stop, a comma or an "and", but for that of `between 1 and 2`.
+_CLAUSE_END: Final = re.compile(
+    rf";|\n|(?<=[.!?])\s+|,\s+|\s+(?:and|but|while|whereas)\s+(?!{_SIGN}{_NUMBER})", re.IGNORECASE
+)
 
 
-def stated_target(card: Card) -> float | None:
-    """The signed change in ROC AUC that the card's target states; positive is an increase.
+def stated_target(card: Card, target: Target, *, among: Sequence[Target] = ()) -> float | None:
+    """The signed number that the card states of one target, in its unit; for a change, a rise is positive.
 
     A sign beside the number counts first (`-0.012`, `minus 0.012`), then a word before it in the
-    slot (`decrease by 0.012`), then the direction slot. `between a and b` gives the midpoint. None
-    where the slot states no single number, a percentage, a bound, a level beyond 1, or no sign.
+    slot (`decrease by 0.012`), then the direction slot; a level needs none. `between a and b` gives
+    the midpoint. The clause that names the target is read before the whole slot, and alone if the
+    slot names others of `among`, the study's targets. A number with the target's unit goes first; a
+    bare one counts only beside the target's name, where the target has a unit to say. None where
+    there is no single number, another unit, a bound, no sign, or what the target's range excludes.
     """
     if card.target is None:
         return None
-    text = card.target.text
-    between = _BETWEEN.search(text)
-    if between is not None:
-        ends = [_signed(end, _direction(text[: between.start()], card)) for end in between.groups()]
-        return None if None in ends else sum(end for end in ends if end is not None) / 2
-    found = _SIGNED.search(text)
-    if found is None or _NOT_A_POINT.search(text[: found.end() + 4]):
+    text = _LEVEL_OF_INTERVAL.sub("", card.target.text)
+    for passage in _passages(text, target, among):
+        value = _number(passage, card, target, among)
+        if value is not None:
+            return value if target.lower <= value <= target.upper else None
+    return None
+
+
+def stated_direction(card: Card, target: Target, *, among: Sequence[Target] = ()) -> int | None:
+    """+1 for a rise of the target, -1 for a fall, as the direction slot says; None where it does not.
+
+    What is said before the reason goes first, and in it the clause that names the target. Nothing is
+    read where the slot names only others of `among`, or denies the first word of direction.
+    """
+    if card.direction is None:
         return None
-    return _signed(found.group(), _direction(text[: found.start()], card))
+    text = card.direction.text
+    for passage in (*_passages(_REASON.split(text)[0], target, among), *_passages(text, target, among)):
+        verb = _VERB.search(_unnamed(passage, target, among))
+        if verb is not None:
+            return None if _NEGATION.search(passage[: verb.start()]) else _sign(verb)
+    return None
 
 
-def _direction(before: str, card: Card) -> int | None:
-    """+1, -1, or None: the last word of direction before the number, else the direction slot's first."""
+def _passages(text: str, target: Target, among: Sequence[Target]) -> list[str]:
+    """Where to look for a target: the clauses that name it; then all, unless others are named there."""
+    named = [clause for clause in _CLAUSE_END.split(text) if _name(target).search(clause)]
+    others = [other for other in among if other.name != target.name]
+    return named if any(_name(other).search(text) for other in others) else [*named, text]
+
+
+def _number(passage: str, card: Card, target: Target, among: Sequence[Target]) -> float | None:
+    """The one number of a passage, signed."""
+    is_named = re.search(_words_of(target.phrase, target.name), passage, re.IGNORECASE) is not None
+    text = _unnamed(passage, target, among)
+    needs_unit = bool(target.suffix.strip()) and not is_named
+    between = _first(
+        rf"\bbetween\s+(?P<low>{_SIGN}{_NUMBER})\s+and\s+(?P<high>{_SIGN}{_NUMBER})", text, target
+    )
+    if between is not None and (between["unit"] or not needs_unit):
+        before = _direction(text[: between.start()], card, target, among)
+        ends = [_signed(between[end], before, target) for end in ("low", "high")]
+        return None if None in ends else sum(end for end in ends if end is not None) / 2
+    found = _first(rf"(?<![\w.])(?<!\d,){_SIGN}{_NUMBER}", text, target)
+    if found is None or (needs_unit and not found["unit"]) or _NOT_A_POINT.search(text[: found.end() + 4]):
+        return None
+    return _signed(found["amount"], _direction(text[: found.start()], card, target, among), target)
+
+
+def _first(amount: str, text: str, target: Target) -> re.Match[str] | None:
+    """The first amount with the target's own unit, else the first that has no other."""
+    own = _unit(target)
+    foreign = "" if own == _SHARE else rf"(?!\s*{_SHARE})"
+    pattern = rf"(?P<amount>{amount})(?!\.?\d|,\d)(?P<unit>\s*{own})?{foreign}"
+    found = list(re.finditer(pattern, text, re.IGNORECASE))
+    return next((match for match in found if match["unit"]), found[0] if found else None)
+
+
+def _unit(target: Target) -> str:
+    """A pattern of the target's unit after an amount: a share's many spellings, or the suffix as it is."""
+    suffix = target.suffix.strip()
+    if not suffix:
+        return r"(?!)"
+    return _SHARE if re.match(_SHARE, suffix, re.IGNORECASE) else rf"{re.escape(suffix)}(?!\w)"
+
+
+def _name(target: Target) -> re.Pattern[str]:
+    """The target's phrase, name or unit."""
+    return re.compile(_words_of(target.phrase, target.name, target.suffix.strip()), re.IGNORECASE)
+
+
+def _words_of(*names: str) -> str:
+    return rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in names if name)})(?!\w)"
+
+
+def _unnamed(passage: str, target: Target, among: Sequence[Target]) -> str:
+    """A passage whose targets are called x, for a name may hold a number or a word of direction."""
+    for known in (target, *among):
+        pattern = _words_of(known.phrase, known.name)
+        passage = re.sub(pattern, lambda found: "x" * len(found.group()), passage, flags=re.IGNORECASE)
+    return passage
+
+
+def _direction(before: str, card: Card, target: Target, among: Sequence[Target]) -> int | None:
+    """+1, -1, or None: the last word of direction before the number, else what the direction slot says."""
     verbs = list(_VERB.finditer(before))
-    if not verbs and card.direction is not None:
-        verbs = list(_VERB.finditer(card.direction.text))[:1]
-    return (1 if verbs[-1]["up"] else -1) if verbs else None
+    return _sign(verbs[-1]) if verbs else stated_direction(card, target, among=among)
 
 
-def _signed(words: str, direction: int | None) -> float | None:
+def _sign(verb: re.Match[str]) -> int:
+    return 1 if verb["up"] else -1
+
+
+def _signed(words: str, direction: int | None, target: Target) -> float | None:
     found = _SIGNED.fullmatch(words.strip())
     if found is None:
         return None
-    sign = found["sign"].strip().lower()
+    sign, size = found["sign"].strip().lower(), float(found["number"])
     if sign:
-        direction = 1 if sign in ("+", "plus") else -1
-    size = float(found["number"])
-    if size == 0.0:
-        return 0.0
-    return None if direction is None or size > 1 else direction * size
+        return size if sign in ("+", "plus") else -size
+    if target.form == "level" or size == 0.0:
+        return size
+    return None if direction is None else direction * size

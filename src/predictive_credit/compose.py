@@ -11,6 +11,7 @@ import yaml
 
 from predictive_credit import config, tables
 from predictive_credit.errors import BadConfig
+from predictive_credit.studies import params as study_params
 
 HEADER = """\
 # Generated from conf/ by `predictive-credit params --write`; edit conf/, not this file.
@@ -35,7 +36,7 @@ def compose(root: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     with _one_sentence(asked), hydra.initialize_config_dir(str(conf_dir(root)), version_base="1.3"):
         composed = hydra.compose("config", overrides=list(overrides))
     values = plain(composed, asked)
-    config.parse(values, origin="conf/")
+    study_params.parse(values, origin="conf/")
     return values
 
 

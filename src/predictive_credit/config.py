@@ -1,13 +1,16 @@
 """Dataclasses that mirror params.yaml; an unknown key or an impossible value is refused.
 
 Hydra composes conf/ into params.yaml; everything here reads only that file. No class has
-defaults: conf/ is the one place where a value is chosen.
+defaults (but for the optional keys of a table in a list of tables): conf/ is the one place where a
+value is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,11 +19,13 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from predictive_credit.errors import BadConfig
+from predictive_credit.records import Context
 
 STRICT = ConfigDict(extra="forbid")
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]  # part of ids and file names
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -61,21 +66,131 @@ class CsvPool:
     endpoints: tuple[str, ...] | None  # None: every column that holds only 0, 1 and missing
 
 
-Pool = Annotated[MoleculeAcePool | MolNetPool | CsvPool, Field(discriminator="kind")]
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class RegimesPool:
+    """Data sets that the controlled study generates itself; nothing is fetched."""
+
+    kind: Literal["regimes"]
+    watch: str
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class WheelTable:
+    """One table out of a wheel, which is never installed: where it is, and what is predicted.
+
+    The columns of a table without a header are called column_1, column_2, and so on.
+    """
+
+    distribution: str  # a key of the pool's `wheels`
+    member: str  # .csv, .csv.gz or .dat
+    sha256: Sha256
+    kind: Literal["classification", "regression"]
+    target: str
+    licence: str
+    header: bool = True
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    drop: tuple[str, ...] = ()  # row numbers, identifiers, and columns that give the target away
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Wheel:
+    """A pinned wheel."""
+
+    version: str
+    sha256: Sha256
+    tags: str | None = None  # of a wheel built for one interpreter: python-abi-platform; its code is not run
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class PackagedPool:
+    """Classification and regression tables out of pinned wheels.
+
+    Order the tables of a kind by SHA-256 of (salt, kind, name): the first `tasks_of_each_kind` are the
+    study's, the others the burn-in.
+    """
+
+    kind: Literal["packaged"]
+    watch: str
+    salt: str
+    tasks_of_each_kind: Positive
+    wheels: Mapping[str, Wheel]
+    tables: Mapping[TaskName, WheelTable]
+    max_rows: Positive  # larger tables keep a stated random subset of their rows
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class OpenMLPool:
+    """Tasks of OpenML suites, drawn by a lottery over ids that sees no label.
+
+    Order the suite's tasks by SHA-256 of (salt, suite, task id); the first that pass the size limits
+    are the study's, the next `burn_in_tasks` of each kind the burn-in. `tasks` names some instead.
+    """
+
+    kind: Literal["openml"]
+    watch: str
+    suites: Mapping[Literal["classification", "regression"], Positive]  # suite id by kind
+    salt: str
+    tasks: tuple[Positive, ...] | None  # None: the lottery; else these task ids are the study's
+    tasks_of_each_kind: Positive
+    burn_in_tasks: Positive
+    min_rows: Positive
+    max_rows: Positive  # as the metadata state; a larger task is passed over
+    max_features: Positive
+    max_classes: Positive
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class OwnTable:
+    """One table of the user's: a CSV (or .csv.gz), what is predicted, and where it belongs."""
+
+    path: str
+    kind: Literal["classification", "regression"]
+    target: str
+    sha256: Sha256 | None = None  # None: whatever the file holds; its digest is recorded either way
+    drop: tuple[str, ...] = ()  # row numbers, identifiers, and columns that give the target away
+    burn_in: bool = False  # a table that cards, fallbacks and priors learn from, never the study
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class TablesPool:
+    """A user's own CSV tables, one task each."""
+
+    kind: Literal["tables"]
+    watch: str
+    tables: Mapping[TaskName, OwnTable]
+    max_rows: Positive
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class OwnPool:
+    """A user's own states, explanations and, now or later, outcomes (CSV, JSONL or Parquet)."""
+
+    kind: Literal["own"]
+    watch: str
+    path: str
+    sha256: Sha256 | None
+    outcomes: str | None  # a file of outcomes apart from the states, which may not exist yet
+    burn_in: str | None  # a file like `path` with known outcomes that fallback and priors learn from
+
+
+Pool = Annotated[
+    MoleculeAcePool | MolNetPool | CsvPool | RegimesPool | PackagedPool | OpenMLPool | TablesPool | OwnPool,
+    Field(discriminator="kind"),
+]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
 class StudyConfig:
-    """One study's population: which endpoints, label fractions, seeds and contexts."""
+    """What every study's configuration holds; each study adds its population in a class of its own."""
 
-    rule: Literal["molecular"]  # which suite in studies/ declares and decides it
+    rule: str  # which suite in studies/ declares and decides it
     pool: str
-    burn_in: str  # the pool whose unused endpoints playbook, fallback and priors learn from
-    endpoints: tuple[str, ...] | None  # None: the pool's `n_endpoints` largest
-    n_endpoints: Positive
-    budgets: tuple[Fraction, ...]
-    seeds: tuple[Positive, ...]
-    contexts: tuple[Literal["D", "M", "S"], ...]
+    burn_in: str  # the pool whose unused tasks or seeds playbook, fallback and priors learn from
+    contexts: tuple[Context, ...]
+
+    def lists(self) -> Mapping[str, Sequence[Any]]:
+        """The lists that may be neither empty nor hold an entry twice, by key."""
+        return {"contexts": [str(context) for context in self.contexts]}
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -155,6 +270,24 @@ Agent = Annotated[Playbook | ModelAgent, Field(discriminator="kind")]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
+class Rules:
+    """Reads an explanation's slots by labels and cue words; no model."""
+
+    kind: Literal["rules"]
+    name: str
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class ModelExtractor(Gguf, Sampled):
+    """The embedded model as a reader of explanations."""
+
+    kind: Literal["llama_cpp"]
+
+
+Extractor = Annotated[Rules | ModelExtractor, Field(discriminator="kind")]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
 class Inference:
     """Bootstrap settings; digested into the freeze record with the rule."""
 
@@ -177,9 +310,11 @@ class Params:
 
     seed: Annotated[int, Field(ge=0)]
     scale: Literal["quick", "full"]
+    sizes: Mapping[str, Mapping[str, Any]]  # what the scale gives each study; read through studies.*
     pools: Mapping[str, Pool]
     studies: Mapping[str, StudyConfig]
     agent: Agent
+    extractor: Extractor
     forecaster: Forecaster
     inference: Inference
     execution: Execution
@@ -188,18 +323,16 @@ class Params:
 PARAMS = TypeAdapter(Params)
 
 
-def parse(raw: Any, *, origin: str = "params.yaml") -> Params:
-    """Plain YAML values as Params. Raises BadConfig naming the first key that is wrong."""
-    try:
-        params: Params = PARAMS.validate_python(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "(top)"
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise BadConfig(
-            f"{origin}: {where}: {first['msg'].lower()}; seen {first['input']!r}{more}; "
-            "correct it in conf/ or on the command line"
-        ) from None
+def parse(raw: Any, kinds: Mapping[str, type[StudyConfig]], *, origin: str) -> Params:
+    """Plain YAML values as Params. Raises BadConfig naming the first key that is wrong.
+
+    kinds: the configuration class of each rule. `studies.params` knows those of the installed studies.
+    """
+    with _first_error(origin):
+        values = dict(raw) if isinstance(raw, Mapping) else raw
+        params: Params = PARAMS.validate_python(
+            values | {"studies": _studies(values.get("studies"), kinds, origin)} if values else values
+        )
     for name, study in params.studies.items():
         for pool in (study.pool, study.burn_in):
             if pool not in params.pools:
@@ -207,19 +340,42 @@ def parse(raw: Any, *, origin: str = "params.yaml") -> Params:
                     f"{origin}: studies.{name} asks for pool {pool!r}; "
                     f"pools holds {', '.join(sorted(params.pools))}"
                 )
-        _check_population(study, f"{origin}: studies.{name}")
+        _check_lists(study.lists(), f"{origin}: studies.{name}")
     return params
 
 
-def _check_population(study: StudyConfig, where: str) -> None:
+def _studies(raw: Any, kinds: Mapping[str, type[StudyConfig]], origin: str) -> Any:
+    """Each study's values as its rule's own class."""
+    if not isinstance(raw, Mapping):
+        return raw
+    found = {}
+    for name, values in raw.items():
+        rule = str(values.get("rule")) if isinstance(values, Mapping) else "missing"
+        if rule not in kinds:
+            raise BadConfig(
+                f"{origin}: studies.{name}.rule is {rule!r}; the studies are {', '.join(sorted(kinds))}"
+            )
+        with _first_error(origin, "studies", name):
+            found[name] = TypeAdapter(kinds[rule]).validate_python(values)
+    return found
+
+
+@contextmanager
+def _first_error(origin: str, *within: Any) -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, (*within, *first["loc"]))) or "(top)"
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise BadConfig(
+            f"{origin}: {where}: {first['msg'].lower()}; seen {first['input']!r}{more}; "
+            "correct it in conf/ or on the command line"
+        ) from None
+
+
+def _check_lists(lists: Mapping[str, Sequence[Any]], where: str) -> None:
     """Raise BadConfig for a list without entries, or an entry twice: each state needs its own id."""
-    if study.endpoints == ():
-        raise BadConfig(f"{where}.endpoints is an empty list; name some, or set it to null for the largest")
-    lists: dict[str, list[str]] = {
-        "budgets": [f"{budget:g}" for budget in study.budgets],  # as ids write them
-        "seeds": [str(seed) for seed in study.seeds],
-        "contexts": list(study.contexts),
-    }
     for key, values in lists.items():
         if not values:
             raise BadConfig(f"{where}.{key} is an empty list; give at least one")
@@ -240,18 +396,6 @@ def read(path: Path) -> Any:
         raise BadConfig(f"{path} is not YAML: {str(error).splitlines()[0]}{line}") from None
 
 
-def load(path: Path) -> Params:
-    """Read params.yaml. Raises BadConfig if it is absent, not YAML, or not ours."""
-    try:
-        raw = read(path)
-    except FileNotFoundError:
-        raise BadConfig(
-            f"{path} does not exist; run from the project's root, "
-            "or compose it with `predictive-credit params --write`"
-        ) from None
-    return parse(raw, origin=str(path))
-
-
 def section(value: Any) -> dict[str, Any]:
     """A config dataclass as plain values, for digests."""
     return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
@@ -262,4 +406,6 @@ def _plain(value: Any) -> Any:
         return section(value)
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, Enum):
+        return value.value
     return [_plain(v) for v in value] if isinstance(value, tuple | list) else value

@@ -1,4 +1,4 @@
-"""A state in a context as text: description, matched or donor explanation, question.
+"""A state in a context as text: description, what the context shows of an explanation, question.
 
 All contexts of a state begin with the same words, so that a model with a prefix cache reads them
 once. An explanation is data: it stands in a fence that its own text cannot close.
@@ -7,14 +7,26 @@ once. An explanation is data: it stands in a fence that its own text cannot clos
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from predictive_credit import prompts
-from predictive_credit.records import Context, Explanation, PromptText, State
+from predictive_credit import prompts, wording
+from predictive_credit.records import (
+    SLOT_NAMES,
+    Context,
+    Explanation,
+    PromptText,
+    SlotName,
+    Source,
+    State,
+    Target,
+)
 
 FENCE_OPEN: Final = "<explanation>"
 FENCE_CLOSE: Final = "</explanation>"
+NUMERIC_SLOTS: Final[tuple[SlotName, ...]] = ("direction", "target")
+NOT_STATED: Final = "not stated"  # an empty slot, which `read_card` reads as empty again
 
 # Anything shaped like a tag: our fence in any spelling, and the control tokens of chat templates
 # (<|im_end|>, </s>, [INST]), which a tokenizer would read as the end of the user's turn.
@@ -23,6 +35,22 @@ _BRACKET_TOKEN: Final = re.compile(r"\[(?=\s*/?\s*(?:INST|SYS|AVAILABLE_TOOLS|TO
 _CONTROL: Final = re.compile(
     r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 )
+
+
+Form = Literal["text", "card", "numbers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """What a context shows: whose explanation of which source, and how much of it.
+
+    Form `text` is the explanation as it was written, `card` what was read from it as six labelled
+    lines, `numbers` of these the direction and target alone.
+    """
+
+    source: Source | None  # None: the first of the state's sources
+    donor: bool  # another state's explanation, under the study's mapping
+    form: Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +75,26 @@ def neutralised(text: str) -> str:
 
 
 def forecast_prompt(
-    state: State, context: Context, explanation: Explanation | None, *, sampling: Sampling
+    state: State,
+    context: Context,
+    explanation: Explanation | None,
+    *,
+    showing: Showing | None,
+    targets: Sequence[Target],
+    sampling: Sampling,
 ) -> PromptText:
     """What both calls of a state and context are asked; each call adds its own seed.
 
-    `explanation` is the matched state's or the donor's, None in the description context. Raises
-    ValueError if context and explanation do not go together.
+    `explanation` is the matched state's or the donor's, None where the context shows none. Raises
+    ValueError if context, showing and explanation do not go together.
     """
-    if (context is Context.DESCRIPTION) != (explanation is None):
-        have = "none" if explanation is None else f"that of {explanation.state_id}"
+    if not _goes_together(state, context, explanation, showing):
+        have = "none" if explanation is None else explanation.id
         raise ValueError(f"{state.id}: context {context} was given the wrong explanation: {have}")
     parts = [situation(state)]
-    if explanation is not None:
-        parts.append(fenced(explanation.text))
-    parts.append(prompts.text("forecast_question"))
+    if explanation is not None and showing is not None:
+        parts.append(fenced(shown(explanation, showing.form), intro="explanation_intro"))
+    parts.append(question(targets))
     return PromptText(
         key=f"{state.id}/{context}",
         system=prompts.text("forecast_system"),
@@ -73,12 +107,48 @@ def forecast_prompt(
 
 
 def situation(state: State) -> str:
-    """The public side of a state. The intervention is added where the description does not name it."""
+    """The public side of a state. The intervention is added where the description does not name it.
+
+    A user's own description is neutralised like any other text that somebody else wrote.
+    """
     if state.intervention.text in state.description:
-        return state.description
-    return f"{state.description}\nPlanned change: {state.intervention.text}"
+        return neutralised(state.description)
+    return neutralised(f"{state.description}\nPlanned change: {state.intervention.text}")
 
 
-def fenced(text: str) -> str:
-    """An explanation as data, after a line that says so."""
-    return "\n".join((prompts.text("explanation_intro"), FENCE_OPEN, neutralised(text), FENCE_CLOSE))
+def shown(explanation: Explanation, form: Form) -> str:
+    """An explanation in one form: as written, as six labelled lines, or direction and target alone."""
+    if form == "text":
+        return explanation.text
+    names = NUMERIC_SLOTS if form == "numbers" else SLOT_NAMES
+    said = {name: slot.text for name, slot in explanation.card.filled()}
+    return "\n".join(f"{name.capitalize()}: {said.get(name, NOT_STATED)}" for name in names)
+
+
+def question(targets: Sequence[Target]) -> str:
+    """What is asked below every situation, in words."""
+    each = "" if len(targets) == 1 else " each"
+    return prompts.text("forecast_question").format(what=_measured(targets), each=each)
+
+
+def fenced(text: str, *, intro: str) -> str:
+    """An untrusted text as data, after a line that says so (the prompt text called `intro`)."""
+    return "\n".join((prompts.text(intro), FENCE_OPEN, neutralised(text), FENCE_CLOSE))
+
+
+def _goes_together(
+    state: State, context: Context, explanation: Explanation | None, showing: Showing | None
+) -> bool:
+    """The description context shows nothing; any other shows the one explanation it promises."""
+    if context is Context.DESCRIPTION or explanation is None or showing is None:
+        return context is Context.DESCRIPTION and explanation is None and showing is None
+    is_right_state = (explanation.state_id != state.id) == showing.donor
+    return is_right_state and showing.source in (None, explanation.source)
+
+
+def _measured(targets: Sequence[Target]) -> str:
+    """`the measured change in accuracy and in log loss`, `the measured yield`."""
+    changes = [f"in {wording.in_sentence(target)}" for target in targets if target.form == "change"]
+    levels = [wording.in_sentence(target) for target in targets if target.form == "level"]
+    parts = [f"the measured change {wording.listed(changes)}"] if changes else []
+    return " and ".join(parts + ([f"the measured {wording.listed(levels)}"] if levels else []))

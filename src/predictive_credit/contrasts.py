@@ -1,8 +1,9 @@
 """Gains averaged over states, each with its intervals, bounds and influence.
 
-The percentile interval of the hierarchical bootstrap is the one that rules read. With few
-clusters it is too narrow (about 90 % instead of 95 % with 12), so a t interval on cluster means
-stands beside it; intention-to-treat, complete-case and worst and best case are given together.
+The percentile interval of the bootstrap is the one that rules read. With few clusters it is too
+narrow (about 90 % instead of 95 % with 12), so a t interval on cluster means stands beside it;
+intention-to-treat, complete-case and worst and best case are given together. A cluster is one of
+the outermost drawn level: of what is independent of each other.
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from predictive_credit.bootstrap import Interval, nested_means, one_sided_bounds, percentile_interval
-from predictive_credit.panel import Gain
+from predictive_credit.bootstrap import (
+    Design,
+    Interval,
+    nested_means,
+    one_sided_bounds,
+    percentile_interval,
+)
+from predictive_credit.panel import Gain, by_group
 
 Array = NDArray[np.float64]
+Positions = NDArray[np.intp]
 Status = Literal["estimated", "not_estimable"]
 
 MIN_CLUSTERS = 3  # a spread between two clusters says next to nothing about a third
@@ -41,8 +49,9 @@ class Contrast:
 
     lower, upper: two-sided percentile interval. one_sided_lower, one_sided_upper: each holds
     alone. All are None when the contrast is `not_estimable`, and `reason` says why; the mean is
-    None only if no state has a defined gain. task_balanced: mean of the endpoint means, the centre
-    of the t interval; the mean itself where every endpoint has equally many defined states.
+    None only if no state has a defined gain. task_balanced: mean of the task means; the mean itself
+    where every task has equally many defined states, and the centre of the t interval where tasks
+    are the clusters.
     best_case and worst_case are means over all states, those whose outcome is undefined included.
     """
 
@@ -57,41 +66,44 @@ class Contrast:
     t_lower: float | None
     t_upper: float | None
     n_states: int  # with a defined gain
-    n_clusters: int  # endpoints with at least one such state
+    n_clusters: int  # with at least one such state
     complete_case: CompleteCase
     best_case: float | None
     worst_case: float | None
 
 
 def estimate(
-    gains: Sequence[Gain], *, draws: int, level: float, one_sided_level: float, rng: Generator
-) -> list[Contrast]:
-    """Contrasts of several gain cubes of one shape (endpoint, budget, seed), over the same resamples.
+    gains: Sequence[Gain], design: Design, task_of: Positions, *,
+    draws: int, level: float, one_sided_level: float, rng: Generator,
+) -> list[Contrast]:  # fmt: skip
+    """Contrasts of several gains over the states of one design, over the same resamples.
 
-    level: of the two-sided percentile and t intervals. one_sided_level: of the two bounds.
+    task_of: (state,) the task of each state. level: of the two-sided percentile and t intervals.
+    one_sided_level: of the two bounds.
     """
-    cubes = [g.all for g in gains]
+    rows = [g.all for g in gains]
     # Without a fallback the complete cases are all cases, and are not resampled a second time.
-    where = [k if np.array_equal(g.all, g.complete, equal_nan=True) else _put(cubes, g.complete)
+    where = [k if np.array_equal(g.all, g.complete, equal_nan=True) else _put(rows, g.complete)
              for k, g in enumerate(gains)]  # fmt: skip
-    means = nested_means(np.stack(cubes), draws=draws, rng=rng)
+    means = nested_means(np.stack(rows), design, draws=draws, rng=rng)
     return [
-        _contrast(g, means[k], means[at], level, one_sided_level)
+        _contrast(g, design, task_of, means[k], means[at], level, one_sided_level)
         for k, (g, at) in enumerate(zip(gains, where, strict=True))
     ]
 
 
-def cluster_means(cube: Array) -> Array:
-    """Mean gain of each endpoint that has a defined one, in order; at most (endpoint,)."""
-    total, count = np.nansum(cube, axis=(1, 2)), (~np.isnan(cube)).sum(axis=(1, 2))
+def group_means(gain: Array, group: Positions) -> Array:
+    """Mean gain of each group (a task, a cluster) that has a defined one, in order; at most (group,)."""
+    total, count = by_group(gain, group, int(group.max()) + 1)
     means: Array = total[count > 0] / count[count > 0]
     return means
 
 
 def t_interval(clusters: Array, *, level: float = 0.95) -> Interval:
-    """Student t interval of the mean of cluster means, (cluster,); every endpoint weighs the same.
+    """Student t interval of the mean of cluster means, (cluster,); every cluster weighs the same.
 
-    Raises ValueError below two clusters, where there is no spread to speak of.
+    Strata are not told apart: what they differ by widens it. Raises ValueError below two clusters,
+    where there is no spread to speak of.
     """
     n = len(clusters)
     if n < 2:
@@ -101,39 +113,59 @@ def t_interval(clusters: Array, *, level: float = 0.95) -> Interval:
     return Interval(centre - half, centre + half)
 
 
-def leave_one_out(cube: Array) -> Array:
-    """Mean gain without each endpoint in turn, (endpoint,); NaN where nothing else is defined.
+def leave_one_out(gain: Array, task_of: Positions, n_tasks: int) -> Array:
+    """Mean gain (state,) without each task in turn, (task,); NaN where nothing else is defined.
 
-    An endpoint whose absence moves the mean far, or turns its sign, carries the result alone.
+    A task whose absence moves the mean far, or turns its sign, carries the result alone.
     """
-    total, count = np.nansum(cube, axis=(1, 2)), (~np.isnan(cube)).sum(axis=(1, 2))
+    total, count = by_group(gain, task_of, n_tasks)
     rest = count.sum() - count
-    means: Array = np.divide(total.sum() - total, rest, out=np.full(len(total), np.nan), where=rest > 0)
+    means: Array = np.divide(total.sum() - total, rest, out=np.full(n_tasks, np.nan), where=rest > 0)
     return means
 
 
-def level_interval(
-    cube: Array, *, draws: int, level: float, rng: Generator
-) -> tuple[float, float] | tuple[None, None]:
-    """Percentile interval of the mean of a cube of losses; None twice where it carries none."""
-    if why_not_estimable(cube) is not None:
-        return None, None
-    return percentile_interval(nested_means(cube, draws=draws, rng=rng), level=level)
+def level_intervals(
+    losses: Array, design: Design, *, draws: int, level: float, rng: Generator
+) -> list[tuple[float, float] | tuple[None, None]]:
+    """Percentile interval of each row's mean, all over the same resamples; None twice for one without.
+
+    losses: (rows, state).
+    """
+    means = nested_means(losses, design, draws=draws, rng=rng)
+    return [
+        percentile_interval(drawn, level=level) if why_not_estimable(row, design) is None else (None, None)
+        for row, drawn in zip(losses, means, strict=True)
+    ]
 
 
-def why_not_estimable(cube: Array) -> str | None:
-    """The reason a cube of gains carries no interval, or None if it does."""
-    clusters = cluster_means(cube)
-    if len(clusters) < MIN_CLUSTERS:
-        return f"{len(clusters)} endpoints with a defined gain; an interval needs {MIN_CLUSTERS}"
+def why_not_estimable(gain: Array, design: Design) -> str | None:
+    """The reason a gain (state,) carries no interval, or None if it does."""
+    found = len(group_means(gain, design.clusters))
+    if found < MIN_CLUSTERS:
+        return f"{found} clusters with a defined gain; an interval needs {MIN_CLUSTERS}"
     # Equal up to rounding: a spread of 1e-17 would otherwise make an interval without width.
-    if np.ptp(clusters) <= 1e-12 * np.nanmax(np.abs(cube)):
-        return "every endpoint has the same mean gain; there is no variance to resample"
+    if spread(gain, design) <= 1e-12 * np.nanmax(np.abs(gain)):
+        return "every cluster has the same mean gain; there is no variance to resample"
     return None
 
 
-def _contrast(gain: Gain, means: Array, complete: Array, level: float, one_sided_level: float) -> Contrast:
-    reason, clusters = why_not_estimable(gain.all), cluster_means(gain.all)
+def spread(gain: Array, design: Design) -> float:
+    """The largest gap between the mean gains of two clusters of one stratum; 0 if none has two."""
+    total, count = by_group(gain, design.clusters, int(design.clusters.max()) + 1)
+    stratum = np.empty(len(total), dtype=np.intp)
+    stratum[design.clusters] = design.strata
+    means, stratum = total[count > 0] / count[count > 0], stratum[count > 0]
+    low, high = np.full(stratum.max() + 1, np.inf), np.full(stratum.max() + 1, -np.inf)
+    np.minimum.at(low, stratum, means)
+    np.maximum.at(high, stratum, means)
+    return float(np.max(high - low))
+
+
+def _contrast(
+    gain: Gain, design: Design, task_of: Positions,
+    means: Array, complete: Array, level: float, one_sided_level: float,
+) -> Contrast:  # fmt: skip
+    reason, clusters = why_not_estimable(gain.all, design), group_means(gain.all, design.clusters)
     estimated = reason is None
     lower, upper = percentile_interval(means, level=level) if estimated else (None, None)
     least, most = one_sided_bounds(means, level=one_sided_level) if estimated else (None, None)
@@ -142,7 +174,7 @@ def _contrast(gain: Gain, means: Array, complete: Array, level: float, one_sided
         status="estimated" if estimated else "not_estimable",
         reason=reason,
         mean=_mean(gain.all),
-        task_balanced=_mean(clusters),
+        task_balanced=_mean(group_means(gain.all, task_of)),
         lower=lower,
         upper=upper,
         one_sided_lower=least,
@@ -151,24 +183,24 @@ def _contrast(gain: Gain, means: Array, complete: Array, level: float, one_sided
         t_upper=t_upper,
         n_states=int((~np.isnan(gain.all)).sum()),
         n_clusters=len(clusters),
-        complete_case=_complete_case(gain.complete, complete, level),
+        complete_case=_complete_case(gain.complete, design, complete, level),
         best_case=_mean(gain.best),
         worst_case=_mean(gain.worst),
     )
 
 
-def _complete_case(cube: Array, means: Array, level: float) -> CompleteCase:
-    estimated = why_not_estimable(cube) is None
+def _complete_case(gain: Array, design: Design, means: Array, level: float) -> CompleteCase:
+    estimated = why_not_estimable(gain, design) is None
     lower, upper = percentile_interval(means, level=level) if estimated else (None, None)
-    n_states = int((~np.isnan(cube)).sum())
-    return CompleteCase(mean=_mean(cube), lower=lower, upper=upper, n_states=n_states)
+    n_states = int((~np.isnan(gain)).sum())
+    return CompleteCase(mean=_mean(gain), lower=lower, upper=upper, n_states=n_states)
 
 
-def _mean(cube: Array) -> float | None:
-    defined = cube[~np.isnan(cube)]
+def _mean(gain: Array) -> float | None:
+    defined = gain[~np.isnan(gain)]
     return float(defined.mean()) if defined.size else None
 
 
-def _put(cubes: list[Array], cube: Array) -> int:
-    cubes.append(cube)
-    return len(cubes) - 1
+def _put(rows: list[Array], row: Array) -> int:
+    rows.append(row)
+    return len(rows) - 1

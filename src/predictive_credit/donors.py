@@ -16,17 +16,19 @@ def seed_donors(states: Iterable[State]) -> dict[str, str]:
     is a weak placebo by design: in 27 of the paper's 36 pairs the two outcomes share their sign.
     Raises BadConfig for a cell with one seed, which has nobody to borrow from.
     """
-    cells: dict[str, list[State]] = defaultdict(list)
+    cells: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for state in states:
-        cells[f"{state.study}/{state.cell}"].append(state)
+        if state.seed is None:
+            raise ValueError(f"{state.id} has no seed, so there is no next one")
+        cells[f"{state.study}/{state.cell}"].append((state.seed, state.id))
     donors: dict[str, str] = {}
     for cell, members in sorted(cells.items()):
-        ordered = sorted(members, key=lambda state: state.seed)
+        ordered = sorted(members)
         if len(ordered) < 2:
             raise BadConfig(
-                f"{cell} has one seed ({ordered[0].seed}), so no other state can lend it an explanation; "
+                f"{cell} has one seed ({ordered[0][0]}), so no other state can lend it an explanation; "
                 "give the study two seeds or more, or leave context S out"
             )
-        for state, donor in zip(ordered, ordered[1:] + ordered[:1], strict=True):
-            donors[state.id] = donor.id
+        for (_, borrower), (_, donor) in zip(ordered, ordered[1:] + ordered[:1], strict=True):
+            donors[borrower] = donor
     return dict(sorted(donors.items()))

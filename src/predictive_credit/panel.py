@@ -1,7 +1,7 @@
-"""Forecasts and outcomes of one study as gap-free arrays, and the losses and gains over them.
+"""Forecasts and outcomes of one study and target as gap-free arrays, and the losses and gains over them.
 
-Axis order is (state, context, call); a gain over states becomes a cube (endpoint, budget, seed) for
-the bootstrap. NaN means that the outcome, and with it the loss, is undefined.
+Axis order is (state, context, call); a gain is one number a state. NaN means that the outcome, and
+with it the loss, is undefined.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from predictive_credit import scoring, tables
+from predictive_credit.bootstrap import Design
 from predictive_credit.errors import Unpaired
+from predictive_credit.records import Target
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -27,23 +29,24 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One study's forecasts, outcomes and design, without a gap.
+    """One study's forecasts and outcomes of one target, and its design, without a gap.
 
     point, lower, upper, is_fallback: (state, context, call). outcome: (state,), NaN where
-    undefined. cells: (endpoint, budget, seed) positions of states.
+    undefined. task_of: (state,) positions in tasks. The design stands in the order of the states.
     """
 
     states: tuple[str, ...]
     contexts: tuple[str, ...]
     calls: tuple[int, ...]
-    endpoints: tuple[str, ...]
-    cells: Positions
+    tasks: tuple[str, ...]
+    task_of: Positions
+    design: Design
+    target: Target
     point: Array
     lower: Array
     upper: Array
     is_fallback: Bools
     outcome: Array
-    bounds: tuple[float, float]  # what the outcome can be at all, in its own unit
 
     def __post_init__(self) -> None:
         low, high = self.bounds
@@ -52,8 +55,14 @@ class Panel:
             at = int(np.argmax(outside))
             raise Unpaired(
                 f"the outcome of {self.states[at]} is {self.outcome[at]:g}, outside the outcome bounds "
-                f"[{low:g}, {high:g}] ({int(outside.sum())} such); widen the bounds or correct the outcome"
+                f"[{low:g}, {high:g}] of {self.target.name} ({int(outside.sum())} such); "
+                "widen the bounds or correct the outcome"
             )
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What the outcome can be at all, in its own unit."""
+        return self.target.lower, self.target.upper
 
     def of(self, context: str) -> int:
         """Position of a context on its axis."""
@@ -62,7 +71,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """Other loss minus matched loss per state, as cubes (endpoint, budget, seed).
+    """Other loss minus matched loss of each state, every reading (state,).
 
     `all` is intention-to-treat: fallbacks count like any forecast. `complete` is NaN wherever a
     fallback took part. `worst` and `best` bound what `all` could have been had every reply been
@@ -75,13 +84,9 @@ class Gain:
     best: Array
 
     def scaled(self, by: Array) -> Gain:
-        """Divided by one number per endpoint, (endpoint,)."""
-        divisor = by[:, None, None]
+        """Divided by one number a state, (state,)."""
         return Gain(
-            all=self.all / divisor,
-            complete=self.complete / divisor,
-            worst=self.worst / divisor,
-            best=self.best / divisor,
+            all=self.all / by, complete=self.complete / by, worst=self.worst / by, best=self.best / by
         )
 
 
@@ -100,27 +105,13 @@ def order(
     return tables.cube(rows, states, contexts, calls).astype(np.intp)
 
 
-def cells(designs: Sequence[tuple[str, float, int]]) -> tuple[tuple[str, ...], Positions]:
-    """Endpoint names and state positions (endpoint, budget, seed) of a fully crossed design.
-
-    designs: (task, budget, seed) of every state. Raises Unpaired, naming a cell, unless every
-    task was studied once at every budget and seed.
-    """
-    tasks = sorted({task for task, _, _ in designs})
-    budgets = [repr(b) for b in sorted({float(budget) for _, budget, _ in designs})]
-    seeds = sorted({seed for _, _, seed in designs})
-    keys = [(task, repr(float(budget)), seed) for task, budget, seed in designs]
-    return tuple(tasks), order(keys, tasks, budgets, seeds)
-
-
 def losses(panel: Panel, measure: Measure) -> Array:
     """Loss of every unit, (state, context, call); NaN where the measure needs an undefined outcome.
 
     Every measure is a loss, so that a positive gain always favours the matched context: `covered`
     counts misses and `direction` wrong signs. `drift` belongs to a pair of calls and stands on both.
     """
-    y = panel.outcome[:, None, None]
-    return _loss(measure, y, panel.point, panel.lower, panel.upper)
+    return _loss(measure, panel.outcome[:, None, None], panel.point, panel.lower, panel.upper)
 
 
 def needs_outcome(measure: Measure) -> bool:
@@ -137,7 +128,8 @@ def context_losses(panel: Panel, measure: Measure) -> Array:
 def gain(panel: Panel, measure: Measure, other: str, matched: str) -> Gain:
     """Loss of the other context minus loss of the matched one; positive favours the matched."""
     pair = [panel.of(other), panel.of(matched)]
-    loss = losses(panel, measure)[:, pair].mean(axis=2)
+    y, asked = panel.outcome[:, None, None], (a[:, pair] for a in (panel.point, panel.lower, panel.upper))
+    loss = _loss(measure, y, *asked).mean(axis=2)
     plain = loss[:, 0] - loss[:, 1]
     fallback = panel.is_fallback[:, pair].any(axis=(1, 2))
     low, high = plain.copy(), plain.copy()
@@ -145,34 +137,37 @@ def gain(panel: Panel, measure: Measure, other: str, matched: str) -> Gain:
     if unsure.any():
         low[unsure], high[unsure] = _bounds(panel, measure, pair, np.flatnonzero(unsure))
     complete = np.where(fallback, np.nan, plain)
-    return Gain(
-        all=plain[panel.cells], complete=complete[panel.cells],
-        worst=low[panel.cells], best=high[panel.cells],
-    )  # fmt: skip
+    return Gain(all=plain, complete=complete, worst=low, best=high)
 
 
 def share_of_error(panel: Panel, loss: Array) -> Array:
-    """Each endpoint's share of the total loss, (endpoint,); they sum to 1.
+    """Each task's share of the total loss, (task,); they sum to 1.
 
     loss: (state,), NaN left out. NaN throughout when the total is zero.
     """
-    per_task = np.nansum(loss[panel.cells], axis=(1, 2))
+    per_task, _ = by_group(loss, panel.task_of, len(panel.tasks))
     total = per_task.sum()
     share: Array = np.divide(per_task, total, out=np.full(len(per_task), np.nan), where=total > 0.0)
     return share
 
 
 def task_scale(panel: Panel) -> Array:
-    """Mean absolute outcome of each endpoint, (endpoint,); NaN where none is defined or all are 0.
+    """Mean absolute outcome of each task, (task,); NaN where none is defined or all are 0.
 
     Dividing a gain by it asks how much of the change there was to predict was predicted.
     """
-    size = np.abs(panel.outcome[panel.cells])
-    defined = ~np.isnan(size)
-    total, count = np.where(defined, size, 0.0).sum(axis=(1, 2)), defined.sum(axis=(1, 2))
+    total, count = by_group(np.abs(panel.outcome), panel.task_of, len(panel.tasks))
     known = (count > 0) & (total > 0.0)
     scale: Array = np.divide(total, count, out=np.full(len(total), np.nan), where=known)
     return scale
+
+
+def by_group(values: Array, group: Positions, n_groups: int) -> tuple[Array, Array]:
+    """Sum and count of the defined values (state,) of each group, both (n_groups,)."""
+    defined = ~np.isnan(values)
+    total = np.bincount(group, weights=np.where(defined, values, 0.0), minlength=n_groups)
+    count = np.bincount(group[defined], minlength=n_groups)
+    return total.astype(float), count.astype(float)
 
 
 def _loss(measure: Measure, y: Array, point: Array, lower: Array, upper: Array) -> Array:

@@ -1,8 +1,8 @@
 """The nouns of the protocol: frozen, keyword-only records that are true from birth.
 
 Ids read like paths: state `molecular/NR-AR/0.25/1` (study, task, budget, seed) and unit
-`molecular/NR-AR/0.25/1/M/2` (state, context, call) or `molecular/NR-AR/0.25/1/card`.
-Unknown is None, never "", -1 or 0.0.
+`molecular/NR-AR/0.25/1/M/2` (state, context, call), `molecular/NR-AR/0.25/1/elicited` (state,
+source) or `.../elicited/extract`. Unknown is None, never "", -1 or 0.0.
 """
 
 from __future__ import annotations
@@ -20,12 +20,47 @@ class MalformedForecast(ValueError):
     """A reply whose numbers cannot be a forecast; it becomes the frozen fallback."""
 
 
-class Context(StrEnum):
-    """What accompanies the description: nothing, the matched or the donor explanation."""
+Source = Literal["elicited", "ordinary", "given"]
+"""How an explanation came to be: a card asked for slot by slot, a note written as usual, or a user's own."""
 
-    DESCRIPTION = "D"
-    MATCHED = "M"
-    DONOR = "S"
+
+class Context(StrEnum):
+    """What accompanies the description. A study declares which it asks, and what each shows."""
+
+    DESCRIPTION = "D"  # nothing
+    MATCHED = "M"  # the state's own explanation
+    DONOR = "S"  # a donor's: another seed of the cell, or another intervention
+    ORDINARY = "O"  # what was read out of the state's ordinary note
+    OTHER_TASK = "T"  # the card of another task with the same intervention
+    NUMBERS = "N"  # the numeric slots of the matched card alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One number that is forecast and executed, in its own unit.
+
+    `size` is how a forecast writes an amount: `#` a free digit, `?` one that may be missing, all
+    else as it stands (`0.0###` leaves three free decimals below a tenth).
+    """
+
+    name: str  # a key in files and metrics: `roc_auc`
+    phrase: str  # how a sentence names it: `ROC AUC`
+    unit: str  # in tables and figures: `ROC AUC`, `percentage points`, `nats`
+    suffix: str  # what follows an amount in a sentence: `` or ` percentage points`
+    size: str
+    lower: float  # what an outcome can be at all
+    upper: float
+    form: Literal["change", "level"] = "change"
+    large: float = 0.01  # an outcome of this absolute size or more is worth knowing beforehand
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
+            raise ValueError(f"target {self.name}: the range [{self.lower}, {self.upper}] holds nothing")
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point of an amount."""
+        return len(self.size.partition(".")[2])
 
 
 class UnitKind(StrEnum):
@@ -54,9 +89,14 @@ class State:
 
     id: str
     study: str
-    task: str  # the endpoint: the outermost cluster of every bootstrap
-    budget: float  # fraction of the training labels, in (0, 1]
-    seed: int
+    task: str  # the endpoint, table or regime: what gains are scaled and balanced by
+    cluster: tuple[str, ...]  # the state's place at each level of its study's bootstrap, outermost first
+    budget: float | None = None  # fraction of the training labels, in (0, 1]
+    seed: int | None = None
+    sources: tuple[Source, ...] = (
+        "elicited",
+    )  # the explanations written of it; the first is the matched one
+    donor: str | None = None  # the donor's state id where the user's file names one
     description: str
     facts: Mapping[str, JsonScalar]
     intervention: Intervention
@@ -64,19 +104,25 @@ class State:
     @property
     def cell(self) -> str:
         """Task and budget: what the states of different seeds share."""
-        return f"{self.task}/{self.budget:g}"
+        return self.task if self.budget is None else f"{self.task}/{self.budget:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The executed result `y` of one state's intervention, in ROC AUC for the molecular study.
+    """The executed result `y` of one state's intervention in one target, in the target's unit.
 
     `value` is None exactly when `reason` says why it is undefined; such a state keeps its row.
     """
 
     state_id: str
+    target: str
     value: float | None
     reason: str | None = None
+
+    @property
+    def id(self) -> str:
+        """State and target: what a commitment is filed under."""
+        return f"{self.state_id}/{self.target}"
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.reason is None):
@@ -128,9 +174,16 @@ class Explanation:
     """What an agent wrote about one state (`text`) and the card read from it."""
 
     state_id: str
+    source: Source
     agent: str
     text: str
     card: Card
+    extraction: str | None = None  # the extractor's raw reply, if the card was read by one
+
+    @property
+    def id(self) -> str:
+        """State and source, which is also the id of the unit that asked for it."""
+        return f"{self.state_id}/{self.source}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +220,8 @@ class Unit:
     id: str
     kind: UnitKind
     state_id: str
-    context: Context | None  # None for elicit units
-    call: int | None  # 1 or 2; None for elicit units
+    context: Context | None  # None for elicit and extract units
+    call: int | None  # 1 or 2; None for elicit and extract units
     explanation_of: str | None  # the state whose explanation is shown, or None
     prompt_digest: str
     seed: int
@@ -176,9 +229,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """A point and a central 80 % interval, in the outcome's own unit."""
+    """A point and a central 80 % interval of one target, in the target's own unit."""
 
     unit_id: str
+    target: str
     point: float
     lower: float
     upper: float
@@ -188,31 +242,39 @@ class Forecast:
     def __post_init__(self) -> None:
         numbers = (self.point, self.lower, self.upper)
         if not all(map(math.isfinite, numbers)):
-            raise MalformedForecast(f"unit {self.unit_id}: {numbers} holds a non-finite number")
+            raise MalformedForecast(f"unit {self.unit_id}: {self.target} {numbers} holds a non-finite number")
         if self.lower > self.upper:
-            raise MalformedForecast(f"unit {self.unit_id}: reversed, {self.lower} > {self.upper}")
+            raise MalformedForecast(
+                f"unit {self.unit_id}: {self.target} is reversed, {self.lower} > {self.upper}"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A unit's raw reply and the forecast read from it: one line of forecasts.jsonl."""
+    """A unit's raw reply and what was read from it, a forecast a target: one line of forecasts.jsonl.
+
+    A reply that cannot be read in one target is the fallback in all of them.
+    """
 
     unit_id: str
     prompt_digest: str
     reply: Reply
-    forecast: Forecast
+    forecasts: tuple[Forecast, ...]
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether the reply could not be read."""
+        return any(forecast.is_fallback for forecast in self.forecasts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BurnIn:
-    """What playbook, fallback and priors may know: outcomes of endpoints the study never uses.
+class TargetBurnIn:
+    """Burn-in outcomes of one target, in its unit.
 
-    Outcome unit throughout (ROC AUC change); `by_intervention` maps an intervention's name to
-    the mean, 10 % and 90 % quantile and count of its burn-in outcomes.
+    `by_intervention` maps an intervention's name to the mean, 10 % and 90 % quantile and count of
+    its burn-in outcomes.
     """
 
-    name: str
-    tasks: tuple[str, ...]
     n_outcomes: int
     n_undefined: int
     mean: float
@@ -223,10 +285,20 @@ class BurnIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BurnIn:
+    """What playbook, fallback and priors may know: outcomes of tasks or seeds the study never uses."""
+
+    name: str
+    tasks: tuple[str, ...]
+    targets: Mapping[str, TargetBurnIn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromptText:
     """What the calls of one state and context share: the prompt without its seed.
 
-    `key` is the state's id and the context (`molecular/NR-AR/0.25/1/M`), or `.../card`.
+    `key` is the state's id and the context (`molecular/NR-AR/0.25/1/M`), or the id of the elicit
+    or extract unit.
     """
 
     key: str

@@ -86,13 +86,13 @@ def commitment(outcome: Outcome, outcome_salt: str) -> str:
 
 
 def commitments(outcomes: Iterable[Outcome], key: bytes) -> dict[str, str]:
-    """One salted SHA-256 for each outcome, by state id."""
-    return {o.state_id: commitment(o, salt(key, o)) for o in outcomes}
+    """One salted SHA-256 for each outcome, by its id, `state/target`."""
+    return {o.id: commitment(o, salt(key, o)) for o in outcomes}
 
 
 def seal(outcomes: Iterable[Outcome], key: bytes, *, study: str) -> bytes:
     """The encrypted, authenticated outcomes."""
-    ordered = sorted(outcomes, key=lambda o: o.state_id)
+    ordered = sorted(outcomes, key=lambda o: o.id)
     return MAGIC + AESSIV(key).encrypt(canonical.encode(ordered), [study.encode()])
 
 
@@ -114,10 +114,10 @@ def check_commitments(
     outcomes: Iterable[Outcome], salts: Mapping[str, str], promised: Mapping[str, str]
 ) -> None:
     """Raise Tampered unless every outcome is the one that was committed to, and none is missing."""
-    seen = {o.state_id: commitment(o, salts[o.state_id]) for o in outcomes}
-    for state_id in sorted(seen.keys() | promised.keys()):
-        if seen.get(state_id) != promised.get(state_id):
-            raise Tampered(f"the outcome of {state_id} is not the one committed to before the freeze")
+    seen = {o.id: commitment(o, salts[o.id]) for o in outcomes}
+    for outcome_id in sorted(seen.keys() | promised.keys()):
+        if seen.get(outcome_id) != promised.get(outcome_id):
+            raise Tampered(f"the outcome {outcome_id} is not the one committed to before the freeze")
 
 
 def log_opening(commitments_opened: Iterable[str], time_utc: str, folder: Path | None = None) -> None:

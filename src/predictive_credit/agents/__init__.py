@@ -1,1 +1,1 @@
-"""Who writes explanations: the playbook or a model. Each sees the public state and nothing else."""
+"""Who writes explanations, from public state alone, and who reads them into cards, from their text alone."""

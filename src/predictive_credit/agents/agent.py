@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
-from predictive_credit import config, prompts
-from predictive_credit.agents.model_agent import GRAMMAR, ModelAgent
-from predictive_credit.agents.playbook import Playbook
+from predictive_credit import config, prompts, wording
+from predictive_credit.agents import model_agent
+from predictive_credit.agents.model_agent import ModelAgent
+from predictive_credit.agents.playbook import Playbook, Textbook
 from predictive_credit.cards import read_card
 from predictive_credit.contexts import Sampling, situation
-from predictive_credit.models.llama_cpp import LlamaCppModel
-from predictive_credit.records import BurnIn, Explanation, Prompt, PromptText, Reply, State
+from predictive_credit.errors import BadConfig
+from predictive_credit.records import BurnIn, Explanation, Prompt, PromptText, Reply, Source, State, Target
+
+QUESTIONS: dict[Source, str] = {"elicited": "card_question", "ordinary": "note_question"}
 
 
 class Agent(Protocol):
@@ -22,38 +25,57 @@ class Agent(Protocol):
     def name(self) -> str:
         """The configured name."""
 
-    def write(self, state: State, prompt: Prompt) -> Reply:
-        """What the agent writes about `state`, asked with `prompt`."""
+    def write(self, state: State, source: Source, prompt: Prompt) -> Reply:
+        """What the agent writes about `state` for `source`, asked with `prompt`."""
 
     def close(self) -> None:
         """End threads and free memory. A second call does nothing."""
 
 
-def make(chosen: config.Agent, burn_in: BurnIn, *, locate: Callable[[config.ModelAgent], Path]) -> Agent:
-    """The configured agent; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
+def make(
+    chosen: config.Agent,
+    burn_in: BurnIn,
+    textbook: Textbook | None,
+    targets: Sequence[Target],
+    *,
+    locate: Callable[[config.ModelAgent], Path],
+) -> Agent:
+    """The configured agent; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf).
+
+    Raises BadConfig for a playbook in a study without a textbook.
+    """
     match chosen:
         case config.Playbook():
-            return Playbook(burn_in, name=chosen.name)
+            if textbook is None:
+                raise BadConfig(
+                    "agent playbook was asked to explain states of a study that has no textbook; "
+                    "give explanations in the study's own file, or choose another agent"
+                )
+            return Playbook(burn_in, textbook, targets, name=chosen.name)
         case config.ModelAgent():
-            model = LlamaCppModel(
-                locate(chosen), name=chosen.name, threads=chosen.threads, prefix_cache=chosen.prefix_cache,
-                file_name=PurePosixPath(chosen.member).name,
-            )  # fmt: skip
-            return ModelAgent(model)
+            return ModelAgent(model_agent.embedded(locate(chosen), chosen))
 
 
-def sampling(chosen: config.Agent) -> Sampling:
-    """What the configured agent is sent beside the words. The playbook reads none of it."""
+def sampling(chosen: config.Agent, targets: Sequence[Target]) -> Mapping[Source, Sampling]:
+    """What the configured agent is sent beside the words, by source. The playbook reads none of it."""
     match chosen:
         case config.Playbook():
-            return Sampling(grammar=None, max_tokens=400, temperature=0.0, top_p=1.0)
+            silent = Sampling(grammar=None, max_tokens=400, temperature=0.0, top_p=1.0)
+            return dict.fromkeys(QUESTIONS, silent)
         case config.ModelAgent():
-            return Sampling(
-                grammar=GRAMMAR,
-                max_tokens=chosen.max_tokens,
-                temperature=chosen.temperature,
-                top_p=chosen.top_p,
-            )
+            grammars: dict[Source, str] = {
+                "elicited": model_agent.card_grammar(targets),
+                "ordinary": model_agent.NOTE_GRAMMAR,
+            }
+            return {
+                source: Sampling(
+                    grammar=grammar,
+                    max_tokens=chosen.max_tokens,
+                    temperature=chosen.temperature,
+                    top_p=chosen.top_p,
+                )
+                for source, grammar in grammars.items()
+            }
 
 
 def identity(chosen: config.Agent) -> dict[str, Any]:
@@ -61,19 +83,25 @@ def identity(chosen: config.Agent) -> dict[str, Any]:
     return config.section(chosen)
 
 
-def card_prompt(state: State, *, sampling: Sampling) -> PromptText:
-    """What an agent is asked about one state; its key is the elicit unit's id."""
+def source_prompt(
+    state: State, source: Source, targets: Sequence[Target], *, sampling: Mapping[Source, Sampling]
+) -> PromptText:
+    """What an agent is asked about one state for one source; its key is the elicit unit's id."""
+    measured = wording.listed([f"held-out {wording.in_sentence(target)}" for target in targets])
+    chosen = sampling[source]
     return PromptText(
-        key=f"{state.id}/card",
+        key=f"{state.id}/{source}",
         system=prompts.text("card_system"),
-        user=f"{situation(state)}\n\n{prompts.text('card_question')}",
-        grammar=sampling.grammar,
-        max_tokens=sampling.max_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
+        user=f"{situation(state)}\n\n{prompts.text(QUESTIONS[source]).format(what=measured)}",
+        grammar=chosen.grammar,
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+        top_p=chosen.top_p,
     )
 
 
-def explanation(state_id: str, agent: str, reply: Reply) -> Explanation:
+def explanation(state_id: str, source: Source, agent: str, reply: Reply) -> Explanation:
     """What was written, as it was written, and the card in it; a cut-off text keeps the slots it reached."""
-    return Explanation(state_id=state_id, agent=agent, text=reply.text, card=read_card(reply.text))
+    return Explanation(
+        state_id=state_id, source=source, agent=agent, text=reply.text, card=read_card(reply.text)
+    )

@@ -1,34 +1,56 @@
-"""The embedded model as an author: six lines, complete by grammar. Kept for comparison."""
+"""The embedded model as an author, its text complete by grammar. Kept for comparison."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 from typing import Final
 
+from predictive_credit import config, wording
+from predictive_credit.models.llama_cpp import LlamaCppModel
 from predictive_credit.models.model import Model
-from predictive_credit.records import Prompt, Reply, State
+from predictive_credit.records import Prompt, Reply, Source, State, Target
 
 # GBNF. A line holds one sentence or two; the card's labels and their order are given.
-GRAMMAR: Final = r"""
-root ::= "Direction: " verb "\nTarget: " target "\nIntermediate: " line "\nRegime: " line rest
+_CARD: Final = r"""
+root ::= "Direction: " {direction} "\nTarget: " target "\nIntermediate: " line "\nRegime: " line rest
 rest ::= "\nFalsifier: " line "\nCounterfactual: " line
-target ::= "ROC AUC will " verb " by " size " (80% interval: minus " size ", plus " size ")"
-verb ::= "increase" | "decrease"
-size ::= "0.0" [0-9] [0-9] [0-9]
-line ::= [A-Za-z] [^\n<>]{10,160}
+target ::= {target}
+{shared}
+line ::= [A-Za-z] [^\n<>]{{10,160}}
 """.strip()
+NOTE_GRAMMAR: Final = r"root ::= [A-Za-z] [^\n<>]{80,480} [.]"
+
+
+def card_grammar(targets: Sequence[Target]) -> str:
+    """Six lines; the target's is the sentence that forecasts are elicited in."""
+    is_one_change = [target.form for target in targets] == ["change"]
+    return _CARD.format(
+        direction="verb" if is_one_change else "line",
+        target=wording.forecast_rule(targets),
+        shared=wording.shared_rules(targets),
+    )
 
 
 class ModelAgent:
-    """Asks a model for the card; what it writes is the explanation, sense or not."""
+    """Asks a model for the card or the note; what it writes is the explanation, sense or not."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name
         self._model = model
 
-    def write(self, state: State, prompt: Prompt) -> Reply:
-        """The model's reply to the state's card prompt."""
+    def write(self, state: State, source: Source, prompt: Prompt) -> Reply:
+        """The model's reply to the state's prompt for this source."""
         return self._model.answer(prompt)
 
     def close(self) -> None:
         """End the model."""
         self._model.close()
+
+
+def embedded(path: Path, chosen: config.ModelAgent | config.ModelExtractor) -> LlamaCppModel:
+    """The configured model in this process, its file found at `path`; the caller closes it."""
+    return LlamaCppModel(
+        path, name=chosen.name, threads=chosen.threads, prefix_cache=chosen.prefix_cache,
+        file_name=PurePosixPath(chosen.member).name,
+    )  # fmt: skip

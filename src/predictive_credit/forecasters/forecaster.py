@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,13 +13,20 @@ from predictive_credit.forecasters.priors import PriorsModel
 from predictive_credit.models.llama_cpp import LlamaCppModel
 from predictive_credit.models.model import Model
 from predictive_credit.models.replay import Replay
-from predictive_credit.records import BurnIn, Forecast, MalformedForecast, Reply
+from predictive_credit.records import BurnIn, Forecast, MalformedForecast, Reply, Target, TargetBurnIn
 
-GRAMMARS = {"sentence": sentence.GRAMMAR}
-READERS: dict[str, Callable[[str, str], Forecast]] = {"sentence": sentence.read}
+Reader = Callable[[str, str, Sequence[Target]], tuple[Forecast, ...]]
+GRAMMARS: dict[str, Callable[[Sequence[Target]], str]] = {"sentence": sentence.grammar}
+READERS: dict[str, Reader] = {"sentence": sentence.read}
 
 
-def make(chosen: config.Forecaster, burn_in: BurnIn, *, locate: Callable[[config.LlamaCpp], Path]) -> Model:
+def make(
+    chosen: config.Forecaster,
+    burn_in: BurnIn,
+    targets: Sequence[Target],
+    *,
+    locate: Callable[[config.LlamaCpp], Path],
+) -> Model:
     """The configured model; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
     match chosen:
         case config.LlamaCpp():
@@ -28,16 +35,19 @@ def make(chosen: config.Forecaster, burn_in: BurnIn, *, locate: Callable[[config
                 file_name=PurePosixPath(chosen.member).name,
             )  # fmt: skip
         case config.Priors():
-            return PriorsModel(chosen.point, burn_in, name=chosen.name)
+            return PriorsModel(chosen.point, burn_in, targets, name=chosen.name)
         case config.Replay():
             return Replay(Path(chosen.path), name=chosen.name)
 
 
-def sampling(chosen: config.Forecaster) -> Sampling:
-    """What the configured forecaster is sent beside the words; part of every prompt's digest."""
+def sampling(chosen: config.Forecaster, targets: Sequence[Target]) -> Sampling:
+    """What the configured forecaster is sent beside the words; part of every prompt's digest.
+
+    The configured token limit is one target's.
+    """
     return Sampling(
-        grammar=GRAMMARS[chosen.elicitation],
-        max_tokens=chosen.max_tokens,
+        grammar=GRAMMARS[chosen.elicitation](targets),
+        max_tokens=chosen.max_tokens * len(targets),
         temperature=chosen.temperature,
         top_p=chosen.top_p,
     )
@@ -51,25 +61,38 @@ def identity(chosen: config.Forecaster) -> dict[str, Any]:
     return {k: v for k, v in config.section(chosen).items() if k not in ("acknowledged_models", "watch")}
 
 
-def fallback(unit_id: str, burn_in: BurnIn, reason: str) -> Forecast:
-    """The frozen fallback: no change, with the burn-in's 10/90 % quantiles."""
+def fallback(unit_id: str, burn_in: BurnIn, reason: str, targets: Sequence[Target]) -> tuple[Forecast, ...]:
+    """The frozen fallback of every target, with the burn-in's 10/90 % quantiles.
+
+    Its point is no change, or the burn-in's mean where a level is forecast.
+    """
+    return tuple(_fallback(unit_id, burn_in.targets[t.name], reason, t) for t in targets)
+
+
+def _fallback(unit_id: str, learned: TargetBurnIn, reason: str, target: Target) -> Forecast:
     return Forecast(
-        unit_id=unit_id, point=0.0, lower=burn_in.q10, upper=burn_in.q90, is_fallback=True, reason=reason
+        unit_id=unit_id,
+        target=target.name,
+        point=0.0 if target.form == "change" else learned.mean,
+        lower=learned.q10,
+        upper=learned.q90,
+        is_fallback=True,
+        reason=reason,
     )
 
 
 def read_or_fallback(
-    reply: Reply, unit_id: str, burn_in: BurnIn, *, elicitation: str = "sentence"
-) -> Forecast:
-    """The forecast in a reply, or the fallback with the reason why there is none.
+    reply: Reply, unit_id: str, burn_in: BurnIn, targets: Sequence[Target], *, elicitation: str = "sentence"
+) -> tuple[Forecast, ...]:
+    """The forecasts in a reply, one a target; or the fallback in all, with the reason why there is none.
 
     The finish reason is read first: a truncated answer may happen to parse.
     """
     if reply.finish_reason == "length":
-        return fallback(unit_id, burn_in, "truncated: the answer ran into the token limit")
+        return fallback(unit_id, burn_in, "truncated: the answer ran into the token limit", targets)
     if reply.finish_reason not in ("stop", None):
-        return fallback(unit_id, burn_in, f"not finished: {reply.finish_reason}")
+        return fallback(unit_id, burn_in, f"not finished: {reply.finish_reason}", targets)
     try:
-        return READERS[elicitation](reply.text, unit_id)
+        return READERS[elicitation](reply.text, unit_id, targets)
     except MalformedForecast as error:
-        return fallback(unit_id, burn_in, str(error).removeprefix(f"unit {unit_id}: "))
+        return fallback(unit_id, burn_in, str(error).removeprefix(f"unit {unit_id}: "), targets)

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from predictive_credit.forecasters import sentence
-from predictive_credit.records import BurnIn, Prompt, Reply
+from predictive_credit.records import BurnIn, Prompt, Reply, Target, TargetBurnIn
+from predictive_credit.wording import Stated
 
 DECIMALS = 6
 
 
 class PriorsModel:
-    """Zero, a constant positive change, or the burn-in's mean, with its 10/90 % quantiles.
+    """Zero, a constant positive amount, or the burn-in's mean, with its 10/90 % quantiles, in every target.
 
-    Points in ROC AUC: 0, mean |y|, mean y. The sentence has distances for an interval, and none is
-    negative: where the point lies outside the quantiles the interval ends at the point.
+    Points in each target's unit: 0, mean |y|, mean y. The sentence has distances for an interval, and
+    none is negative: where the point lies outside the quantiles the interval ends at the point.
     """
 
-    def __init__(self, point: Literal["zero", "positive", "mean"], burn_in: BurnIn, *, name: str) -> None:
+    def __init__(
+        self,
+        point: Literal["zero", "positive", "mean"],
+        burn_in: BurnIn,
+        targets: Sequence[Target],
+        *,
+        name: str,
+    ) -> None:
         self.name = name
         self._resolved = f"{point} of burn-in {burn_in.name}"
-        value = {"zero": 0.0, "positive": burn_in.mean_absolute, "mean": burn_in.mean}[point]
-        self._text = sentence.write(value, value - burn_in.q10, burn_in.q90 - value, decimals=DECIMALS)
+        stated = [_stated(point, burn_in.targets[target.name]) for target in targets]
+        self._text = sentence.write(stated, targets, decimals=DECIMALS)
 
     def answer(self, prompt: Prompt) -> Reply:
         """The same sentence for every prompt."""
@@ -31,3 +40,8 @@ class PriorsModel:
 
     def close(self) -> None:
         """Nothing to end."""
+
+
+def _stated(point: Literal["zero", "positive", "mean"], learned: TargetBurnIn) -> Stated:
+    value = {"zero": 0.0, "positive": learned.mean_absolute, "mean": learned.mean}[point]
+    return Stated(point=value, minus=value - learned.q10, plus=learned.q90 - value)

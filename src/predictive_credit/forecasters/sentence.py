@@ -1,48 +1,62 @@
-"""The sentence a forecast is elicited in, and how it is read.
-
-Two distances make every interval ordered by construction, and the word carries the sign: a small
-model that was asked for bounds crossed most of them, and asked for a signed number it lost the
-sign of its own card.
-"""
+"""The sentence a forecast is elicited in, and how it is read: one clause a target, in the study's order."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Sequence
 
-from predictive_credit.records import Forecast, MalformedForecast
+from predictive_credit import wording
+from predictive_credit.records import Forecast, MalformedForecast, Target
+from predictive_credit.wording import Stated
 
-# GBNF. Four decimals below a tenth: all but freak changes of a ROC AUC.
-GRAMMAR: Final = r"""
-root ::= "ROC AUC will " verb " by " size " (80% interval: minus " size ", plus " size ")"
-verb ::= "increase" | "decrease"
-size ::= "0.0" [0-9] [0-9] [0-9]
-""".strip()
-
-_SENTENCE: Final = re.compile(
-    r"ROC AUC will (?P<verb>increase|decrease) by (?P<size>[0-9]+\.[0-9]+) "
-    r"\(80% interval: minus (?P<minus>[0-9]+\.[0-9]+), plus (?P<plus>[0-9]+\.[0-9]+)\)"
-)
+SEPARATOR = "; "
 
 
-def write(point: float, minus: float, plus: float, *, decimals: int = 4) -> str:
-    """The sentence of a point and its distances down and up, in ROC AUC. A negative distance becomes 0."""
-    verb = "decrease" if point < 0 else "increase"
-    size, down, up = (f"{abs(value):.{decimals}f}" for value in (point, max(minus, 0.0), max(plus, 0.0)))
-    return f"ROC AUC will {verb} by {size} (80% interval: minus {down}, plus {up})"
+def grammar(targets: Sequence[Target]) -> str:
+    """The GBNF of the sentence. Its sizes hold all but freak amounts; the reader takes any."""
+    return f"root ::= {wording.forecast_rule(targets)}\n{wording.shared_rules(targets)}"
 
 
-def read(text: str, unit_id: str) -> Forecast:
-    """The forecast a sentence states, in ROC AUC; `increase` is positive.
+def write(stated: Sequence[Stated], targets: Sequence[Target], *, decimals: int | None = None) -> str:
+    """The sentence of a point and its distances down and up for each target.
+
+    decimals: digits after the point; None: as many as each target's size has.
+    """
+    clauses = (wording.said(s, t, decimals=decimals) for s, t in zip(stated, targets, strict=True))
+    return SEPARATOR.join(clauses)
+
+
+def read(text: str, unit_id: str, targets: Sequence[Target]) -> tuple[Forecast, ...]:
+    """What a sentence states of each target, in its unit; `increase` is positive.
 
     White space around the sentence is forgiven and nothing else. Raises MalformedForecast.
     """
-    found = _SENTENCE.fullmatch(text.strip())
+    found = re.fullmatch(SEPARATOR.join(map(_pattern, targets)), text.strip())
     if found is None:
         raise MalformedForecast(f"unit {unit_id}: not the sentence asked for: {_shortened(text)!r}")
-    point = float(found["size"]) * (1 if found["verb"] == "increase" else -1)
-    lower, upper = point - float(found["minus"]), point + float(found["plus"])
-    return Forecast(unit_id=unit_id, point=point, lower=lower, upper=upper)
+    groups = found.groups()
+    clauses = [groups[4 * i : 4 * i + 4] for i in range(len(targets))]
+    return tuple(_forecast(clause, unit_id, target) for clause, target in zip(clauses, targets, strict=True))
+
+
+def _pattern(target: Target) -> str:
+    """A clause with four groups: the word of the sign, the size, the distances down and up."""
+    number = r"([0-9]+\.[0-9]+)" if target.decimals else r"([0-9]+(?:\.[0-9]+)?)"
+    if target.form == "change":
+        does = "(increase|decrease) by "
+    else:
+        does = "be (minus )?" if target.lower < 0 else "be ()"
+    return (
+        rf"{re.escape(target.phrase)} will {does}{number}{re.escape(target.suffix)} "
+        rf"\(80% interval: minus {number}, plus {number}\)"
+    )
+
+
+def _forecast(clause: Sequence[str | None], unit_id: str, target: Target) -> Forecast:
+    word, *numbers = clause
+    size, minus, plus = (float(str(number)) for number in numbers)
+    point = -size if word in ("decrease", "minus ") else size
+    return Forecast(unit_id=unit_id, target=target.name, point=point, lower=point - minus, upper=point + plus)
 
 
 def _shortened(text: str, length: int = 80) -> str:

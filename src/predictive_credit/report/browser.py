@@ -1,16 +1,19 @@
 """The data behind the browser of states, as JSON that is safe inside a script element.
 
-Explanations and replies are untrusted: they travel as JSON strings and reach the page as text.
+Explanations and replies are untrusted: they travel as JSON strings and reach the page as text. What
+many prompts share (a state's situation, the question, the grammar) travels once.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from predictive_credit import scoring
+from predictive_credit.contexts import FENCE_CLOSE, FENCE_OPEN
 from predictive_credit.records import (
     SLOT_NAMES,
     Answer,
@@ -20,12 +23,13 @@ from predictive_credit.records import (
     Outcome,
     PromptText,
     State,
+    Target,
     Unit,
     UnitKind,
     Usage,
 )  # fmt: skip
 from predictive_credit.report import words
-from predictive_credit.report.view import StudyView
+from predictive_credit.report.view import StudyView, voice
 
 Plain = dict[str, Any]
 # Without these three no string can end its script element or open a comment in it.
@@ -33,16 +37,28 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """Texts that many prompts share, each once: a prompt names them by their place."""
+
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, text: str) -> int:
+        """Where a text stands, after adding it if it is new."""
+        return self.places.setdefault(text, len(self.places))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
     """A view's records by the key under which a state or a unit looks for them."""
 
+    view: StudyView
     units: Mapping[str, Sequence[Unit]]  # forecast units by state id
     answers: Mapping[str, Answer]  # by unit id
     usage: Mapping[str, Usage]  # by unit id
-    outcomes: Mapping[str, Outcome]  # by state id
-    explanations: Mapping[str, Explanation]  # by state id
-    prompts: Mapping[str, PromptText]  # by state id and context
-    systems: Sequence[str]  # system texts, each once
+    outcomes: Mapping[str, Outcome]  # by state id and target
+    explanations: Mapping[str, Sequence[Explanation]]  # by state id
+    places: Mapping[str, int]  # of states by id
+    texts: Texts = field(default_factory=Texts)
 
 
 def script_json(value: Any) -> str:
@@ -53,11 +69,21 @@ def script_json(value: Any) -> str:
     return text
 
 
-def data(view: StudyView, unit: str) -> Plain:
-    """Everything the browser shows of one study, numbers already in words; JSON-plain."""
+def data(view: StudyView) -> Plain:
+    """Everything the browser shows of one study, numbers already in words; JSON-plain.
+
+    A prompt's user text is the state's `stem`, then text `before`, what was `shown`, text `after`.
+    """
     index = _index(view)
     states = [_state(state, index) for state in view.states]
-    return {"name": view.name, "unit": unit, "systems": list(index.systems), "states": states}
+    return {
+        "name": view.name,
+        "targets": [
+            {"phrase": words.capital(t.phrase), "unit": t.unit, "form": t.form} for t in view.study.targets
+        ],
+        "texts": list(index.texts.places),
+        "states": states,
+    }
 
 
 def _index(view: StudyView) -> Index:
@@ -65,113 +91,175 @@ def _index(view: StudyView) -> Index:
     for unit in view.plan:
         if unit.kind is UnitKind.FORECAST and unit.context is not None:
             units.setdefault(unit.state_id, []).append(unit)
+    explanations: dict[str, list[Explanation]] = {}
+    for explanation in view.explanations:
+        explanations.setdefault(explanation.state_id, []).append(explanation)
     return Index(
+        view=view,
         units=units,
         answers={a.unit_id: a for a in view.answers},
         usage={u.unit_id: u for u in view.usage},
-        outcomes={o.state_id: o for o in view.outcomes},
-        explanations={e.state_id: e for e in view.explanations},
-        prompts=view.prompts,
-        systems=list(dict.fromkeys(p.system for p in view.prompts.values())),
+        outcomes={o.id: o for o in view.outcomes},
+        explanations=explanations,
+        places={state.id: at for at, state in enumerate(view.states)},
     )
 
 
 def _state(state: State, index: Index) -> Plain:
     units = index.units.get(state.id, ())
-    outcome = index.outcomes.get(state.id)
-    value = outcome.value if outcome is not None else None
     contexts = {
         c: [u for u in units if u.context is c] for c in Context if any(u.context is c for u in units)
     }
     answers = [index.answers[u.id] for u in units if u.id in index.answers]
+    stem = _stem(state, contexts, index)
     return {
         "id": state.id,
         "task": state.task,
-        "budget": f"{state.budget:g}",
-        "seed": state.seed,
+        "where": _where(state),
         "intervention": words.spaced(state.intervention.name),
         "action": state.intervention.text,
         "description": state.description,
         "facts": [[words.spaced(str(k)), words.anything(v)] for k, v in state.facts.items()],
-        "outcome": words.signed(value),
-        "defined": value is not None,
-        "reason": "no outcome is in the records" if outcome is None else outcome.reason,
-        "fallbacks": sum(a.forecast.is_fallback for a in answers),
-        "explanations": [
-            {
-                "context": words.context(c),
-                "letter": str(c),
-                "of": of,
-                **_explanation(index.explanations.get(of)),
-            }
-            for c, asked in contexts.items()
-            if (of := asked[0].explanation_of) is not None
+        "outcomes": [
+            _outcome(index.outcomes.get(f"{state.id}/{t.name}"), t) for t in index.view.study.targets
         ],
-        "contexts": [_context(state, c, asked, value, index) for c, asked in contexts.items()],
+        "fallbacks": sum(a.is_fallback for a in answers),
+        "explanations": [_explanation(e) for e in index.explanations.get(state.id, ())],
+        "stem": stem,
+        "contexts": [_context(state, c, asked, stem, index) for c, asked in contexts.items()],
     }
 
 
-def _explanation(explanation: Explanation | None) -> Plain:
-    if explanation is None:
-        return {"agent": None, "text": "", "slots": []}
+def _where(state: State) -> str:
+    """Label fraction and seed, where the state has them."""
+    budget = None if state.budget is None else f"{state.budget:g}"
+    seed = None if state.seed is None else f"seed {state.seed}"
+    return ", ".join(part for part in (budget, seed) if part is not None)
+
+
+def _outcome(outcome: Outcome | None, target: Target) -> Plain:
+    value = None if outcome is None else outcome.value
+    return {
+        "value": voice(target).signed(value),
+        "defined": value is not None,
+        "reason": "no outcome is in the records" if outcome is None else outcome.reason,
+    }
+
+
+def _explanation(explanation: Explanation) -> Plain:
     slots = {name: getattr(explanation.card, name) for name in SLOT_NAMES}
     return {
+        "source": explanation.source,
         "agent": explanation.agent,
         "text": explanation.text,
+        "extraction": explanation.extraction,
         "slots": [[n, s.text, s.quote] if s is not None else [n, None, None] for n, s in slots.items()],
     }
 
 
-def _context(
-    state: State, context: Context, units: Sequence[Unit], outcome: float | None, index: Index
-) -> Plain:
-    points = [index.answers[u.id].forecast.point for u in units if u.id in index.answers]
-    prompt = index.prompts.get(f"{state.id}/{context}")
+def _stem(state: State, contexts: Mapping[Context, Sequence[Unit]], index: Index) -> str:
+    """What the prompts of a state begin with alike, up to its last whole line before an explanation."""
+    found = []
+    for context, units in contexts.items():
+        prompt = index.view.prompts.get(f"{state.id}/{context}")
+        if prompt is not None:
+            before, _, _ = _parts(prompt.user, shows=units[0].explanation_of is not None)
+            found.append(before)
+    first, last = min(found, default=""), max(found, default="")  # in order, these two differ soonest
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return first[: first.rfind("\n", 0, shared) + 1]
+
+
+def _parts(user: str, *, shows: bool) -> tuple[str, str | None, str]:
+    """A prompt before the explanation, the explanation as shown (None in D), and the rest."""
+    at, end = user.rfind(f"{FENCE_OPEN}\n"), user.rfind(f"\n{FENCE_CLOSE}")
+    if not shows or not 0 <= at < end:
+        return user, None, ""
+    start = at + len(FENCE_OPEN) + 1
+    return user[:start], user[start:end], user[end:]
+
+
+def _context(state: State, context: Context, units: Sequence[Unit], stem: str, index: Index) -> Plain:
+    of = units[0].explanation_of
+    prompt = index.view.prompts.get(f"{state.id}/{context}")
     return {
         "letter": str(context),
         "label": words.context(context),
-        "drift": words.number(float(scoring.drift(points))) if len(points) == 2 else words.UNDEFINED,
-        "calls": [_call(unit, outcome, index) for unit in units],
-        "prompt": None if prompt is None else _prompt(prompt, index.systems),
+        "of": of,
+        "place": None if of in (None, state.id) else index.places.get(str(of)),
+        "says": _says(state, context, of, index),
+        "drift": [_drift(t, units, index) for t in index.view.study.targets],
+        "calls": [_call(unit, index) for unit in units],
+        "prompt": None if prompt is None else _prompt(prompt, stem, index.texts, shows=of is not None),
     }
 
 
-def _prompt(prompt: PromptText, systems: Sequence[str]) -> Plain:
+def _says(state: State, context: Context, of: str | None, index: Index) -> list[str] | None:
+    """Whose explanation a context showed and of which source, and how much of it; None in D."""
+    showing = index.view.study.contexts.get(context)
+    if of is None or showing is None:
+        return None
+    return [showing.source or state.sources[0], words.FORMS[showing.form]]
+
+
+def _drift(target: Target, units: Sequence[Unit], index: Index) -> str:
+    points = [
+        f.point
+        for u in units
+        if u.id in index.answers
+        for f in index.answers[u.id].forecasts
+        if f.target == target.name
+    ]
+    return voice(target).number(float(scoring.drift(points))) if len(points) == 2 else words.UNDEFINED
+
+
+def _prompt(prompt: PromptText, stem: str, texts: Texts, *, shows: bool) -> Plain:
     sampling = {"temperature": prompt.temperature, "top p": prompt.top_p, "max tokens": prompt.max_tokens}
+    before, shown, after = _parts(prompt.user, shows=shows)
     return {
-        "system": systems.index(prompt.system),
-        "user": prompt.user,
-        "grammar": prompt.grammar,
+        "system": texts.place(prompt.system),
+        "before": texts.place(before.removeprefix(stem)),
+        "shown": shown,
+        "after": texts.place(after),
+        "grammar": None if prompt.grammar is None else texts.place(prompt.grammar),
         "sampling": ", ".join(f"{k} {v:g}" for k, v in sampling.items()),
     }
 
 
-def _call(unit: Unit, outcome: float | None, index: Index) -> Plain:
-    row: Plain = {"call": unit.call, "id": unit.id, "seed": unit.seed, "digest": unit.prompt_digest}
+def _call(unit: Unit, index: Index) -> Plain:
+    row: Plain = {"call": unit.call, "seed": unit.seed, "digest": unit.prompt_digest}
     answer, usage = index.answers.get(unit.id), index.usage.get(unit.id)
     if answer is None:
         return row | {"answered": False}
-    read = answer.forecast
     latency = usage.latency_s if usage is not None else None
-    return row | _losses(read, outcome) | {
+    read = {f.target: f for f in answer.forecasts}
+    reason = next((f.reason for f in answer.forecasts if f.reason is not None), None)
+    return row | {
         "answered": True,
         "raw": answer.reply.text,
         "finish": answer.reply.finish_reason or "not reported",
         "model": answer.reply.model_resolved or answer.reply.model_requested,
         "latency": f"{latency:.2f} s" if latency is not None else "not reported",
-        "point": words.signed(read.point),
-        "interval": words.interval(read.lower, read.upper),
-        "fallback": read.is_fallback,
-        "reason": read.reason,
-    }  # fmt: skip
-
-
-def _losses(read: Forecast, outcome: float | None) -> Plain:
-    """The losses of one call, by the functions that scored the study."""
-    if outcome is None:
-        return dict.fromkeys(("point_error", "interval_score", "covered"), words.UNDEFINED)
-    return {
-        "point_error": words.number(float(scoring.point_error(outcome, read.point))),
-        "interval_score": words.number(float(scoring.interval_score(outcome, read.lower, read.upper))),
-        "covered": "yes" if read.lower <= outcome <= read.upper else "no",
+        "fallback": answer.is_fallback,
+        "reason": reason,
+        "read": [
+            _read(t, read[t.name], index.outcomes.get(f"{unit.state_id}/{t.name}"))
+            if t.name in read
+            else None
+            for t in index.view.study.targets
+        ],
     }
+
+
+def _read(target: Target, read: Forecast, outcome: Outcome | None) -> list[str]:
+    """Point, interval, interval score, point error and whether the outcome is inside, as said."""
+    say, y = voice(target), None if outcome is None else outcome.value
+    forecast = [say.signed(read.point), say.interval(read.lower, read.upper)]
+    if y is None:
+        return [*forecast, *[words.UNDEFINED] * 3]
+    return [
+        *forecast,
+        say.number(float(scoring.interval_score(y, read.lower, read.upper))),
+        say.number(float(scoring.point_error(y, read.point))),
+        "yes" if read.lower <= y <= read.upper else "no",
+    ]

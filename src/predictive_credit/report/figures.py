@@ -1,7 +1,8 @@
 """The page's figures as inline SVG: numbers in, text out, the same bytes for the same numbers.
 
-Positive gains favour the matched explanation and lie to the right. D is a circle, M a square, S a
-triangle, a published figure a hollow diamond, so that nothing rests on colour alone.
+Positive gains favour the matched explanation and lie to the right. Every context has a mark of its own
+(D a circle, M a square, S and O triangles, T a plus, N a cross), a published figure a hollow diamond,
+so that nothing rests on colour alone.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from predictive_credit.report import svg, words
 from predictive_credit.report.svg import INKS
+from predictive_credit.report.words import Voice
 
 WIDE, NARROW = 520.0, 360.0
-MARKS = {"D": "o", "M": "s", "S": "^"}
-PAIR_INKS = {"D-M": "M", "S-M": "S", "D-S": "D"}
-PAIR_MARKS = {"D-M": "s", "S-M": "^", "D-S": "o"}
+MARKS = {"D": "o", "M": "s", "S": "^", "O": "v", "T": "P", "N": "X"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,16 @@ class Level:
     width: float | None
 
 
-def forest(name: str, title: str, spans: Sequence[Span], *, unit: str) -> str:
+def pair_context(pair: str) -> str:
+    """Whose colour and mark a pair has: the context that is compared, not what it is compared with.
+
+    `D-M` is M's, and so is every drift gain over the description the other context's; `S-M` is S's.
+    """
+    first, _, second = pair.partition("-")
+    return second if first == "D" else first
+
+
+def forest(name: str, title: str, spans: Sequence[Span], *, unit: str, say: Voice) -> str:
     """Mean gains with percentile interval (thick) and t interval (thin), published ones below."""
     published = any(s.published for s in spans)
     with svg.canvas(name, NARROW, 68 + (46 if published else 34) * len(spans)) as figure:
@@ -64,10 +73,10 @@ def forest(name: str, title: str, spans: Sequence[Span], *, unit: str) -> str:
         axes.set_ylim(len(spans) - 0.5, -0.5)
         axes.margins(x=0.06)
         _signed_ticks(axes)
-        axes.set_xlabel(f"gain, {unit}; right favours matched")
+        axes.set_xlabel(f"gain, {unit}; right favours the second")
         axes.set_title(title, loc="left")
         _bare(axes)
-        return svg.inline(figure, name, label=_said(title, spans))
+        return svg.inline(figure, name, label=_said(title, spans, say))
 
 
 def scatter(
@@ -112,7 +121,9 @@ def scatter(
         return svg.inline(figure, name, label=said, titles={"states": [p.title for p in points]})
 
 
-def coverage(name: str, levels: Sequence[Level], *, unit: str, nominal: float, large: float) -> str:
+def coverage(
+    name: str, levels: Sequence[Level], *, unit: str, nominal: float, large: float, say: Voice
+) -> str:
     """Coverage against its nominal level, and the width it was bought with."""
     with svg.canvas(name, WIDE, 84 + 27 * len(levels)) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2.2))
@@ -129,7 +140,7 @@ def coverage(name: str, levels: Sequence[Level], *, unit: str, nominal: float, l
             if level.width is not None:
                 right.barh([row], [level.width], height=0.5, color=ink)
                 right.annotate(
-                    words.number(level.width), (level.width, row), (5, 0), textcoords="offset points",
+                    say.number(level.width), (level.width, row), (5, 0), textcoords="offset points",
                     va="center", fontsize=11, color=INKS["muted"],
                 )  # fmt: skip
         left.axvline(nominal, color=INKS["good"], linewidth=1.5, linestyle=(0, (4, 3)), zorder=0)
@@ -138,37 +149,37 @@ def coverage(name: str, levels: Sequence[Level], *, unit: str, nominal: float, l
         left.set_yticks(range(len(levels)), [words.context(level.name) for level in levels])
         left.set_ylim(len(levels) - 0.5, -0.5)
         left.set_title("Outcomes inside the interval", loc="left")
-        left.set_xlabel(f"filled: all; hollow: |y| \u2265 {large}")
+        left.set_xlabel(f"filled: all; hollow: |y| \u2265 {large:g}")
         right.set_title("Mean width", loc="left")
         right.set_xlim(0, 1.5 * max((level.width or 0.0 for level in levels), default=0.0) or 1.0)
         right.xaxis.set_major_locator(MaxNLocator(3))
         right.set_xlabel(unit)
         for axes in (left, right):
             _bare(axes)
-        return svg.inline(figure, name, label=_said_levels(levels, nominal))
+        return svg.inline(figure, name, label=_said_levels(levels, nominal, say))
 
 
 def influence(
-    name: str, title: str, endpoints: Sequence[str], without: Mapping[str, Sequence[float | None]],
-    whole: Mapping[str, float | None], *, unit: str,
+    name: str, title: str, tasks: Sequence[str], without: Mapping[str, Sequence[float | None]],
+    whole: Mapping[str, float | None], *, unit: str, task_words: tuple[str, str],
 ) -> str:  # fmt: skip
-    """Mean gain without each endpoint in turn, beside the mean over all (vertical lines)."""
-    with svg.canvas(name, NARROW, 92 + 22 * len(endpoints)) as figure:
+    """Mean gain without each task in turn, beside the mean over all (vertical lines)."""
+    with svg.canvas(name, NARROW, 92 + 22 * len(tasks)) as figure:
         axes = figure.subplots()
         axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
         handles = []
         for offset, (pair, values) in zip((-0.14, 0.14), without.items(), strict=False):
-            ink = INKS[PAIR_INKS.get(pair, "ink")]
+            ink = INKS.get(pair_context(pair), INKS["ink"])
             if (mean := whole.get(pair)) is not None:
                 axes.axvline(mean, color=ink, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
             rows = [(v, r + offset) for r, v in enumerate(values) if v is not None]
             handles += axes.plot(
-                [v for v, _ in rows], [r for _, r in rows], PAIR_MARKS.get(pair, "o"), color=ink,
+                [v for v, _ in rows], [r for _, r in rows], MARKS.get(pair_context(pair), "o"), color=ink,
                 markersize=6,
                 label=words.pair(pair),
             )  # fmt: skip
-        axes.set_yticks(range(len(endpoints)), [_short(e) for e in endpoints])
-        axes.set_ylim(len(endpoints) - 0.5, -0.5)
+        axes.set_yticks(range(len(tasks)), [_short(t) for t in tasks])
+        axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.margins(x=0.08)
         _signed_ticks(axes)
         axes.set_xlabel(f"mean gain of the others, {unit}")
@@ -177,15 +188,16 @@ def influence(
         if handles:
             figure.legend(handles=handles, loc="outside lower left", ncols=2, frameon=False, fontsize=11)
         return svg.inline(
-            figure, name, label=f"{title}: {len(endpoints)} endpoints; the table holds the numbers"
+            figure, name, label=f"{title}: {len(tasks)} {task_words[1]}; the table holds the numbers"
         )
 
 
 def shares(
-    name: str, title: str, endpoints: Sequence[str], share: Mapping[str, Sequence[float | None]]
-) -> str:
-    """Each endpoint's share of a context's total error, beside equal shares (the line)."""
-    with svg.canvas(name, NARROW, 92 + 22 * len(endpoints)) as figure:
+    name: str, title: str, tasks: Sequence[str], share: Mapping[str, Sequence[float | None]], *,
+    task_words: tuple[str, str],
+) -> str:  # fmt: skip
+    """Each task's share of a context's total error, beside equal shares (the line)."""
+    with svg.canvas(name, NARROW, 92 + 22 * len(tasks) + 16 * (len(share) > 3)) as figure:
         axes = figure.subplots()
         handles = []
         for context, values in share.items():
@@ -193,14 +205,12 @@ def shares(
             handles += axes.plot(
                 [v for v, _ in rows], [r for _, r in rows], MARKS.get(context, "o"), markersize=7,
                 markeredgewidth=1.5, markerfacecolor="none", markeredgecolor=INKS.get(context, INKS["ink"]),
-                label=words.context(context),
+                label=words.short_context(context) if len(share) > 3 else words.context(context),
             )  # fmt: skip
-        if endpoints:
-            axes.axvline(
-                1 / len(endpoints), color=INKS["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=0
-            )
-        axes.set_yticks(range(len(endpoints)), [_short(e) for e in endpoints])
-        axes.set_ylim(len(endpoints) - 0.5, -0.5)
+        if tasks:
+            axes.axvline(1 / len(tasks), color=INKS["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+        axes.set_yticks(range(len(tasks)), [_short(t) for t in tasks])
+        axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -210,11 +220,11 @@ def shares(
         if handles:
             figure.legend(handles=handles, loc="outside lower left", ncols=3, frameon=False, fontsize=11)
         return svg.inline(
-            figure, name, label=f"{title}: {len(endpoints)} endpoints; the table holds the numbers"
+            figure, name, label=f"{title}: {len(tasks)} {task_words[1]}; the table holds the numbers"
         )
 
 
-def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit: str) -> str:
+def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit: str, form: str) -> str:
     """Executed outcomes, one row an intervention, one mark a state; the bar is the row's mean."""
     with svg.canvas(name, WIDE, 72 + 27 * len(groups)) as figure:
         axes = figure.subplots()
@@ -234,14 +244,15 @@ def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit
         axes.set_ylim(len(groups) - 0.5, -0.5)
         axes.margins(x=0.05)
         _signed_ticks(axes)
-        axes.set_xlabel(f"executed change, {unit} (bar: mean)")
+        axes.set_xlabel(f"executed {form}, {unit} (bar: mean)")
         axes.set_title(title, loc="left")
         _bare(axes, rows=True)
         return svg.inline(figure, name, label=f"{title}, by intervention", titles=titles)
 
 
 def _span(axes: Axes, row: int, span: Span) -> None:
-    ink, mark = INKS[PAIR_INKS.get(span.pair, "ink")], PAIR_MARKS.get(span.pair, "o")
+    context = pair_context(span.pair)
+    ink, mark = INKS.get(context, INKS["ink"]), MARKS.get(context, "o")
     at = row - 0.14 if span.published else row
     if span.t is not None:
         axes.plot(span.t, [at, at], color=ink, linewidth=1.2, marker="|", markersize=8)
@@ -278,18 +289,18 @@ def _bare(axes: Axes, *, rows: bool = False) -> None:
     axes.set_axisbelow(True)
 
 
-def _said(title: str, spans: Sequence[Span]) -> str:
+def _said(title: str, spans: Sequence[Span], say: Voice) -> str:
     rows = (
-        f"{s.pair} {words.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
-        + (f" {words.interval(*s.percentile)}" if s.percentile else "")
+        f"{s.pair} {say.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
+        + (f" {say.interval(*s.percentile)}" if s.percentile else "")
         for s in spans
     )
     return f"{title}: " + "; ".join(rows)
 
 
-def _said_levels(levels: Sequence[Level], nominal: float) -> str:
+def _said_levels(levels: Sequence[Level], nominal: float, say: Voice) -> str:
     rows = (
-        f"{words.context(v.name)} {words.percent(v.coverage)}, width {words.number(v.width)}" for v in levels
+        f"{words.context(v.name)} {words.percent(v.coverage)}, width {say.number(v.width)}" for v in levels
     )
     return f"Coverage against the nominal {nominal:.0%}: " + "; ".join(rows)
 

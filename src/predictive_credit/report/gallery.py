@@ -1,4 +1,4 @@
-"""A study's view to its figures: which numbers go into which plot."""
+"""The view of one target to its figures: which numbers go into which plot."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from predictive_credit import scoring
 from predictive_credit.records import Answer, State, UnitKind
 from predictive_credit.report import figures, words
 from predictive_credit.report.figures import Level, Point, Span
-from predictive_credit.report.tables import dig, endpoint_metrics, in_order, mapping
+from predictive_credit.report.tables import dig, in_order, mapping, task_metrics
 from predictive_credit.report.view import StudyView
-from predictive_credit.studies.summaries import LARGE
+
+INFLUENCE_PAIRS = ("D-M", "S-M")  # drawn; the table beside the figure holds every pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,44 +38,45 @@ def read(view: StudyView) -> tuple[Read, ...]:
         if unit.kind is UnitKind.FORECAST and unit.context is not None and unit.id in answers:
             grouped.setdefault((unit.state_id, str(unit.context)), []).append(answers[unit.id])
     return tuple(
-        _read(states[state], context, outcomes.get(state), [a.forecast.point for a in found])
+        _read(states[state], context, outcomes.get(state), [f.point for a in found for f in a.forecasts])
         for (state, context), found in grouped.items()
         if state in states
     )
 
 
-def forests(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
+def forests(view: StudyView, prefix: str) -> tuple[str, ...]:
     """One forest plot for each of the three losses that the study is about."""
     found = mapping(view.metrics, "contrasts")
     return tuple(
         figures.forest(
             f"{prefix}-forest-{measure}", words.MEASURES[measure],
-            [_span(pair, contrast) for pair, contrast in in_order(mapping(found, measure))], unit=unit,
+            [_span(pair, contrast) for pair, contrast in in_order(mapping(found, measure))],
+            unit=view.target.unit, say=view.voice,
         )
         for measure in ("interval_score", "point_error", "drift")
         if mapping(found, measure)
     )  # fmt: skip
 
 
-def drift_against_error(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
+def drift_against_error(view: StudyView, prefix: str) -> tuple[str, ...]:
     """One panel a context: a repeatable forecast is not for that an accurate one."""
     rows = [r for r in read(view) if r.drift is not None and r.error is not None]
     return _panels(
-        rows, f"{prefix}-drift", (f"drift, {unit}", f"point error, {unit}"),
+        view, rows, f"{prefix}-drift", ("drift", "point error"),
         lambda r: (r.drift or 0.0, r.error or 0.0), from_zero=True,
     )  # fmt: skip
 
 
-def point_against_outcome(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
+def point_against_outcome(view: StudyView, prefix: str) -> tuple[str, ...]:
     """One panel a context: what was forecast beside what happened."""
     rows = [r for r in read(view) if r.outcome is not None]
     return _panels(
-        rows, f"{prefix}-point", (f"executed change, {unit}", "forecast, mean of calls"),
+        view, rows, f"{prefix}-point", (f"executed {view.target.form}", "forecast, mean of calls"),
         lambda r: (r.outcome or 0.0, r.point), diagonal=True,
     )  # fmt: skip
 
 
-def coverage(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
+def coverage(view: StudyView, prefix: str) -> tuple[str, ...]:
     """Coverage and width of contexts and baselines; nothing if the metrics hold no level."""
     found = mapping(view.metrics, "contexts")
     levels = [
@@ -89,34 +91,45 @@ def coverage(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
     ]
     if not levels:
         return ()
-    return (figures.coverage(f"{prefix}-coverage", levels, unit=unit, nominal=scoring.LEVEL, large=LARGE),)
+    return (
+        figures.coverage(
+            f"{prefix}-coverage", levels, unit=view.target.unit, nominal=scoring.LEVEL,
+            large=view.target.large, say=view.voice,
+        ),
+    )  # fmt: skip
 
 
-def influence(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
-    """Leave-one-endpoint-out gains, and the share of the error of each endpoint."""
-    found = endpoint_metrics(view)
+def influence(view: StudyView, prefix: str) -> tuple[str, ...]:
+    """Leave-one-task-out gains, and the share of the error of each task."""
+    found, called = task_metrics(view), view.study.task_words
     names = list(found)
     plots = []
     for measure in ("interval_score", "point_error"):
         pairs = [
-            p for p in words.PAIRS if any(p in mapping(f, "leave_one_out", measure) for f in found.values())
-        ]
+            p for p in INFLUENCE_PAIRS
+            if any(p in mapping(f, "leave_one_out", measure) for f in found.values())
+        ]  # fmt: skip
         if not pairs:
             continue
         without = {p: [_number(dig(found[n], "leave_one_out", measure, p)) for n in names] for p in pairs}
         whole = {p: _number(dig(view.metrics, "contrasts", measure, p, "mean")) for p in pairs}
-        title = f"{words.MEASURES[measure]}: without each endpoint"
+        title = f"{words.MEASURES[measure]}: without each {called[0]}"
         plots.append(
-            figures.influence(f"{prefix}-without-{measure}", title, names, without, whole, unit=unit)
-        )
+            figures.influence(
+                f"{prefix}-without-{measure}", title, names, without, whole, unit=view.target.unit,
+                task_words=called,
+            )
+        )  # fmt: skip
     models = [c for c in words.MODELS if any(c in mapping(f, "share_of_error") for f in found.values())]
     if models:
         share = {c: [_number(dig(found[n], "share_of_error", c)) for n in names] for c in models}
-        plots.append(figures.shares(f"{prefix}-shares", "Share of the point error", names, share))
+        plots.append(
+            figures.shares(f"{prefix}-shares", "Share of the point error", names, share, task_words=called)
+        )
     return tuple(plots)
 
 
-def outcomes(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
+def outcomes(view: StudyView, prefix: str) -> tuple[str, ...]:
     """Executed outcomes by intervention."""
     values = {o.state_id: o.value for o in view.outcomes}
     groups: dict[str, list[Point]] = {}
@@ -125,10 +138,14 @@ def outcomes(view: StudyView, unit: str, prefix: str) -> tuple[str, ...]:
         if (value := values.get(state.id)) is not None:
             # Spread over five heights, so that equal outcomes stay apart.
             height = (len(rows) % 5 - 2) * 0.1
-            rows.append(Point(x=value, y=height, title=f"{state.id}: {words.signed(value)}"))
+            rows.append(Point(x=value, y=height, title=f"{state.id}: {view.voice.signed(value)}"))
     if not any(groups.values()):
         return ()
-    return (figures.strips(f"{prefix}-outcomes", "Executed outcomes", groups, unit=unit),)
+    return (
+        figures.strips(
+            f"{prefix}-outcomes", "Executed outcomes", groups, unit=view.target.unit, form=view.target.form
+        ),
+    )
 
 
 def _read(state: State, context: str, outcome: float | None, points: Sequence[float]) -> Read:
@@ -166,20 +183,22 @@ def _number(value: Any) -> float | None:
 
 
 def _panels(
-    rows: Sequence[Read], prefix: str, labels: tuple[str, str], place: Any, *,
+    view: StudyView, rows: Sequence[Read], prefix: str, labels: tuple[str, str], place: Any, *,
     from_zero: bool = False, diagonal: bool = False,
 ) -> tuple[str, ...]:  # fmt: skip
     if not rows:
         return ()
     places = [place(r) for r in rows]
     limits = (_limits((x for x, _ in places), from_zero), _limits((y for _, y in places), from_zero))
+    say, unit = view.voice.number, view.target.unit
     by_context: Mapping[str, list[Point]] = {c: [] for c in words.MODELS}
     for row, (x, y) in zip(rows, places, strict=True):
-        title = f"{row.state.id}: {labels[0]} {words.number(x)}, {labels[1]} {words.number(y)}"
+        title = f"{row.state.id}: {labels[0]} {say(x)}, {labels[1]} {say(y)}"
         by_context[row.context].append(Point(x=x, y=y, title=title))
     return tuple(
         figures.scatter(
-            f"{prefix}-{context}", context, points, limits=limits, labels=labels,
+            f"{prefix}-{context}", context, points, limits=limits,
+            labels=(f"{labels[0]}, {unit}", labels[1] if diagonal else f"{labels[1]}, {unit}"),
             title=words.context(context), diagonal=diagonal,
         )
         for context, points in by_context.items()

@@ -1,7 +1,5 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-
   // Text only ever becomes a text node: nothing a model or an agent wrote is read as markup.
   const make = (tag, attributes, ...children) => {
     const node = document.createElement(tag);
@@ -15,13 +13,15 @@
   const text = (content) => make("pre", { tabindex: "0" }, content);
 
   const tabs = [...document.querySelectorAll("[role=tab]")];
+  const panel = (tab) => document.getElementById(tab.getAttribute("aria-controls"));
   const show = (tab) => {
     for (const other of tabs) {
       const chosen = other === tab;
       other.setAttribute("aria-selected", String(chosen));
       other.tabIndex = chosen ? 0 : -1;
-      document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
+      panel(other).hidden = !chosen;
     }
+    panel(tab).querySelectorAll("[data-browser]").forEach(browse);
   };
   tabs.forEach((tab, index) => {
     tab.addEventListener("click", () => show(tab));
@@ -33,6 +33,15 @@
       next.focus();
     });
   });
+  // A link into a study that is not shown opens its tab first.
+  const follow = () => {
+    const goal = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const tab = goal && tabs.find((other) => panel(other).contains(goal));
+    if (!tab || !panel(tab).hidden) return;
+    show(tab);
+    goal.scrollIntoView();
+  };
+  window.addEventListener("hashchange", follow);
 
   const table = (caption, columns, rows) =>
     make("div", { class: "scroller", role: "region", "aria-label": caption, tabindex: "0" },
@@ -41,21 +50,58 @@
         make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell, k) =>
           make(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))));
 
-  const forecasts = (state) => table("Forecasts and losses",
+  const forecasts = (study, state) => study.targets.map((target, at) => table(
+    study.targets.length > 1 ? `Forecasts and losses: ${target.phrase}, ${target.unit}` : "Forecasts and losses",
     ["context and call", "point", "80 % interval", "interval score", "point error", "inside", "drift"],
-    state.contexts.flatMap((context) => context.calls.map((call, k) => [
-      `${context.label}, call ${call.call}`,
-      ...(call.answered
-        ? [call.fallback ? make("span", { class: "fallback" }, `${call.point} (fallback)`) : call.point,
-          call.interval, call.interval_score, call.point_error, call.covered]
-        : ["not answered", "", "", "", ""]),
-      k ? "" : context.drift,
-    ])));
+    state.contexts.flatMap((context) => context.calls.map((call, k) => {
+      const read = call.answered ? call.read[at] : null;
+      return [
+        `${context.label}, call ${call.call}`,
+        ...(read
+          ? [call.fallback ? make("span", { class: "fallback" }, `${read[0]} (fallback)`) : read[0], ...read.slice(1)]
+          : ["not answered", "", "", "", ""]),
+        k ? "" : context.drift[at],
+      ];
+    }))));
 
-  const replies = (context) => make("div", { class: `card ${context.letter}` },
-    make("h4", {}, `${context.label}: replies`),
+  const slots = (explanation) => make("dl", { class: "slots" }, explanation.slots.flatMap(([name, said, quote]) => [
+    make("dt", {}, name),
+    said === null ? make("dd", { class: "absent" }, "empty slot")
+      : make("dd", {}, said, quote && quote !== said ? [" ", make("q", {}, quote)] : null)]));
+
+  const written = (explanation) => [
+    fold("Text as written", text(explanation.text || "(empty)")),
+    explanation.extraction === null ? null : fold("Extraction, raw reply", text(explanation.extraction || "(empty)"))];
+
+  const card = (explanation) => make("div", { class: `card ${explanation.source === "ordinary" ? "O" : "M"}` },
+    make("h4", {}, `Its ${explanation.source} explanation`),
+    make("p", {}, "written by ", explanation.agent || "nobody"),
+    slots(explanation), written(explanation));
+
+  // What a donor's explanation was, beyond what the context showed of it.
+  const lent = (study, context) => {
+    if (context.place === null) return null;
+    return study.states[context.place].explanations
+      .filter((explanation) => !context.says || explanation.source === context.says[0])
+      .map((explanation) => fold(`The donor's card and text (${explanation.source})`, slots(explanation), written(explanation)));
+  };
+
+  const shown = (study, state, context) => {
+    if (context.of === null) return make("p", { class: "absent" }, "Shown: no explanation.");
+    const [source, form] = context.says || ["", "in some form"];
+    return [
+      make("p", {}, `Shown: the ${source} explanation of `,
+        context.place === null && context.of === state.id ? "this state" : ["donor ", make("code", { class: "hash" }, context.of)], `, ${form}.`),
+      context.prompt && context.prompt.shown !== null ? text(context.prompt.shown || "(empty)") : null,
+      lent(study, context)];
+  };
+
+  const replies = (study, state, context) => make("div", { class: `card ${context.letter}` },
+    make("h4", {}, context.label),
+    shown(study, state, context),
     context.calls.map((call) => call.answered
-      ? [make("p", {}, `Call ${call.call}, read as ${call.point} ${call.interval}`,
+      ? [make("p", {}, `Call ${call.call}, read as `, call.read.map((read, at) => read
+          ? `${at ? "; " : ""}${study.targets.length > 1 ? `${study.targets[at].phrase} ` : ""}${read[0]} ${read[1]}` : null),
           call.fallback ? make("span", { class: "fallback" }, ` fallback: ${call.reason || "no reason recorded"}`) : null),
         text(call.raw || "(empty reply)"),
         fold("How it was asked",
@@ -63,46 +109,50 @@
           make("p", {}, "Prompt digest ", make("code", { class: "hash" }, call.digest)))]
       : make("p", { class: "absent" }, `Call ${call.call} was not answered.`)));
 
-  const prompt = (context) =>
+  const user = (study, state, prompt) =>
+    state.stem + study.texts[prompt.before] + (prompt.shown || "") + study.texts[prompt.after];
+
+  const prompt = (study, state, context) =>
     context.prompt === null ? make("p", { class: "absent" }, "The prompt is not in the records.")
       : fold(`Prompt under ${context.label}`,
-          make("h4", {}, "System"), text(current.systems[context.prompt.system]),
-          make("h4", {}, "User"), text(context.prompt.user),
+          make("h4", {}, "System"), text(study.texts[context.prompt.system]),
+          make("h4", {}, "User"), text(user(study, state, context.prompt)),
           make("p", {}, `Sampling: ${context.prompt.sampling}.`),
-          context.prompt.grammar ? fold("Grammar of the reply", text(context.prompt.grammar)) : null);
+          context.prompt.grammar === null ? null : fold("Grammar of the reply", text(study.texts[context.prompt.grammar])));
 
-  const card = (explanation) => make("div", { class: `card ${explanation.letter}` },
-    make("h4", {}, `${explanation.context} explanation`),
-    make("p", {}, "written by ", explanation.agent || "nobody", " about ", make("code", { class: "hash" }, explanation.of)),
-    make("dl", { class: "slots" }, explanation.slots.flatMap(([name, said, quote]) => [
-      make("dt", {}, name),
-      said === null ? make("dd", { class: "absent" }, "empty slot")
-        : make("dd", {}, said, quote && quote !== said ? [" ", make("q", {}, quote)] : null)])),
-    fold("Text as written", text(explanation.text || "(empty)")));
+  const outcomes = (study, state) => study.targets.map((target, at) => {
+    const outcome = state.outcomes[at];
+    return make("p", { class: "outcome" },
+      study.targets.length > 1 ? `${target.phrase}: ` : "",
+      outcome.defined ? `executed ${target.form} ` : "outcome ",
+      make("strong", {}, outcome.value), outcome.defined ? ` ${target.unit}` : `: ${outcome.reason}`);
+  });
 
-  let current = null;
-  const detail = (state, unit) => [
+  const detail = (study, state) => [
     make("h3", {}, state.id),
-    make("p", { class: "outcome" }, state.defined ? "Executed change " : "Outcome ",
-      make("strong", {}, state.outcome), state.defined ? ` ${unit}` : `: ${state.reason}`),
+    outcomes(study, state),
     state.fallbacks ? make("p", { class: "fallback" }, `${state.fallbacks} of its replies could not be read; the frozen fallback stands in.`) : null,
     make("p", {}, make("strong", {}, `${state.intervention}: `), state.action),
     make("p", { class: "text" }, state.description),
     fold("Public facts", make("dl", { class: "facts" }, state.facts.map(([name, value]) =>
       make("div", {}, make("dt", {}, name), make("dd", {}, value))))),
-    forecasts(state),
+    forecasts(study, state),
     make("div", { class: "pairs" }, state.explanations.map(card)),
-    make("div", { class: "triples" }, state.contexts.map(replies)),
+    make("h4", {}, "What each context showed, and what came back"),
+    make("div", { class: "triples" }, state.contexts.map((context) => replies(study, state, context))),
     make("h4", {}, "Prompts as they were sent"),
-    ...state.contexts.map(prompt),
+    ...state.contexts.map((context) => prompt(study, state, context)),
   ].flat().filter((node) => node !== null);
 
   const searchable = (state) => [state.id, state.intervention, state.action, state.description,
     ...state.explanations.map((e) => e.text),
     ...state.contexts.flatMap((c) => c.calls.map((k) => k.raw || ""))].join("\n").toLowerCase();
 
+  // A study's data are read when it is first shown.
   const browse = (root) => {
-    const study = data[root.dataset.browser];
+    if (root.dataset.ready) return;
+    root.dataset.ready = "yes";
+    const study = JSON.parse(document.getElementById(`${root.dataset.browser}-records`).textContent);
     const list = root.querySelector("[data-list]");
     const pane = root.querySelector("[data-detail]");
     const count = root.querySelector("[data-count]");
@@ -111,8 +161,8 @@
     const options = study.states.map((state, index) => {
       const option = make("div", { class: "option", role: "option", id: `${root.dataset.browser}-option-${index}`, "aria-selected": "false" },
         make("span", { class: "where" }, state.task),
-        make("span", { class: "y" }, state.outcome),
-        make("span", { class: "what" }, `${state.budget}, seed ${state.seed}, ${state.intervention}`),
+        make("span", { class: "y" }, state.outcomes.map((outcome) => outcome.value).join("; ")),
+        make("span", { class: "what" }, state.where ? `${state.where}, ${state.intervention}` : state.intervention),
         state.fallbacks ? make("span", { class: "flag" }, "fallback") : make("span", {}));
       option.addEventListener("click", () => select(index));
       return option;
@@ -130,11 +180,10 @@
       if (index === chosen) return;
       if (chosen >= 0) options[chosen].setAttribute("aria-selected", "false");
       chosen = index;
-      current = study;
       options[index].setAttribute("aria-selected", "true");
       list.setAttribute("aria-activedescendant", options[index].id);
       reveal(options[index]);
-      pane.replaceChildren(...detail(study.states[index], study.unit));
+      pane.replaceChildren(...detail(study, study.states[index]));
     };
     const clear = () => {
       if (chosen >= 0) options[chosen].setAttribute("aria-selected", "false");
@@ -150,7 +199,7 @@
           && (!filters.task.value || state.task === filters.task.value)
           && (!filters.action.value || state.intervention === filters.action.value)
           && (filters.only.value !== "fallback" || state.fallbacks > 0)
-          && (filters.only.value !== "undefined" || !state.defined));
+          && (filters.only.value !== "undefined" || state.outcomes.some((outcome) => !outcome.defined)));
       });
       const shown = visible();
       count.textContent = shown.length === options.length ? `${shown.length} states` : `${shown.length} of ${options.length} states`;
@@ -175,6 +224,6 @@
     filter();
   };
 
-  document.querySelectorAll("[data-browser]").forEach(browse);
-  if (tabs.length) show(tabs[0]);
+  if (tabs.length) show(tabs[0]); else document.querySelectorAll("[data-browser]").forEach(browse);
+  follow();
 })();

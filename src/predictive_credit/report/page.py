@@ -11,34 +11,21 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from predictive_credit.report import browser, gallery, provenance, tables, words
+from predictive_credit.report import browser, comparison, gallery, provenance, tables, words
 from predictive_credit.report.provenance import Entry
 from predictive_credit.report.tables import Check, Gate, Table, Tile, dig, mapping, sequence
 from predictive_credit.report.view import StudyView
-from predictive_credit.studies import STUDIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """One study, as the template lays it out. Figures are SVG made here, everything else is text."""
+class Block:
+    """One target of a study: everything that is measured in its unit."""
 
-    prefix: str  # of every id in this section
-    name: str
-    title: str  # the name, and the pool and forecaster that tell two runs of one study apart
-    scale: str
-    scale_words: str
+    prefix: str  # of every id in this block
+    phrase: str
     unit: str
-    headline: str
-    status: str
-    rule: str
-    meaning: str
-    design: str
-    gates: tuple[Gate, ...]
-    limits: tuple[str, ...]
     tiles: tuple[Tile, ...]
-    checks: tuple[Check, ...]
     forests: tuple[Markup, ...]
-    level: str  # of the two-sided intervals
     contrasts: Table
     cases: Table
     drift: tuple[Markup, ...]
@@ -51,12 +38,42 @@ class Section:
     interventions: Table
     strips: tuple[Markup, ...]
     influence: tuple[Markup, ...]
-    endpoint_influence: Table
-    endpoint_levels: Table
-    endpoint_baselines: Table
+    task_influence: Table
+    task_levels: Table
+    task_baselines: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One study, as the template lays it out. Figures are SVG made here, everything else is text."""
+
+    prefix: str  # of every id in this section
+    name: str
+    title: str  # the name, and the pool and forecaster that tell two runs of one study apart
+    scale: str
+    scale_words: str
+    headline: str
+    status: str
+    rule: str
+    meaning: str
+    design: str
+    gates: tuple[Gate, ...]
+    limits: tuple[str, ...]
+    checks: tuple[Check, ...]
+    level: str  # of the two-sided intervals
+    bootstrap: str
+    clusters: str
+    blocks: tuple[Block, ...]
+    comparison: Table | None
+    tally: str | None
+    weak: tuple[str, ...]
+    explanations: Table
+    directions: Table
+    task_words: tuple[str, str]
     tasks: tuple[str, ...]
     actions: tuple[str, ...]
     n_states: int
+    n_units: int
     pool: tuple[Table, ...]
     usage: Table
     ledger: tuple[Entry, ...]
@@ -64,13 +81,18 @@ class Section:
     digests: Table
     params: str
     source: str | None
+    published_decision: str
+
+    @property
+    def gates_held(self) -> str:
+        """`2 of 4`."""
+        return f"{sum(gate.held for gate in self.gates)} of {len(self.gates)}"
 
 
 def render(studies: Sequence[StudyView], *, version: str) -> str:
     """The whole page. The same views give the same bytes."""
     style, script = _asset("page.css"), _asset("page.js")
     sections = [section(view, f"s{index}") for index, view in enumerate(studies, start=1)]
-    data = {s.prefix: browser.data(v, s.unit) for s, v in zip(sections, studies, strict=True)}
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -80,7 +102,11 @@ def render(studies: Sequence[StudyView], *, version: str) -> str:
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        data=Markup(browser.script_json(data)),
+        data={
+            s.prefix: Markup(browser.script_json(browser.data(v)))
+            for s, v in zip(sections, studies, strict=True)
+        },
+        names=words.CHECK_NAMES,
         absent=words.ABSENT,
     )
 
@@ -96,19 +122,17 @@ def policy(style: str, script: str) -> str:
 def section(view: StudyView, prefix: str) -> Section:
     """Everything the page shows of one study; what the view does not hold is said, not assumed."""
     decision = mapping(view.metrics, "decision")
-    declared = STUDIES.get(str(dig(view.freeze, "rule", "name")))
-    unit = declared.unit if declared is not None else "outcome's unit"
     headline, meaning = words.decision(decision.get("rule"), decision.get("status"))
     scale = str(decision.get("scale") or dig(view.freeze, "scale") or "unknown scale")
-    full = declared.n_states if declared is not None else None
-    published = declared.published if declared is not None else {}
+    targets = view.study.targets
+    prefixes = [prefix] if len(targets) == 1 else [f"{prefix}-{k}" for k in range(1, len(targets) + 1)]
+    compared = comparison.table(view)
     return Section(
         prefix=prefix,
         name=view.name,
         title=title(view),
         scale=scale,
-        scale_words=scale_words(scale, len(view.states), full),
-        unit=unit,
+        scale_words=scale_words(scale, len(view.states), view.study.n_states or None),
         headline=headline,
         status=str(decision.get("status")),
         rule=str(decision.get("rule")),
@@ -116,36 +140,64 @@ def section(view: StudyView, prefix: str) -> Section:
         design=design(view),
         gates=tables.gates(view),
         limits=tuple(map(str, sequence(decision, "limits"))),
-        tiles=tables.tiles(view),
         checks=tables.checks(view),
-        forests=_figures(gallery.forests(view, unit, prefix)),
         level=tables.interval_level(view),
-        contrasts=tables.contrasts(view),
-        cases=tables.cases(view),
-        drift=_figures(gallery.drift_against_error(view, unit, prefix)),
-        drift_says=gallery.drift_says(view),
-        points=_figures(gallery.point_against_outcome(view, unit, prefix)),
-        coverage=_figures(gallery.coverage(view, unit, prefix)),
-        coverage_table=tables.coverage(view),
-        levels=tables.levels(view),
-        outcomes=tables.outcomes(view),
-        interventions=tables.interventions(view),
-        strips=_figures(gallery.outcomes(view, unit, prefix)),
-        influence=_figures(gallery.influence(view, unit, prefix)),
-        endpoint_influence=tables.endpoint_influence(view),
-        endpoint_levels=tables.endpoint_levels(view),
-        endpoint_baselines=tables.endpoint_baselines(view),
+        bootstrap=tables.bootstrap_words(view),
+        clusters=tables.cluster_words(view),
+        blocks=tuple(block(view.of(t), p) for t, p in zip(targets, prefixes, strict=True)),
+        comparison=compared,
+        tally=None if compared is None else comparison.tally(compared),
+        weak=comparison.limits(view),
+        explanations=tables.explanations(view),
+        directions=tables.directions(view),
+        task_words=view.study.task_words,
         tasks=tuple(sorted({s.task for s in view.states})),
         actions=tuple(sorted({words.spaced(s.intervention.name) for s in view.states})),
         n_states=len(view.states),
+        n_units=len(view.plan),
         pool=provenance.pool(view),
         usage=provenance.usage(view),
         ledger=provenance.ledger(view),
         head=view.ledger[-1].hash if view.ledger else None,
         digests=provenance.digests(view),
         params=provenance.params(view),
-        source=dig(published, "source"),
+        source=dig(view.study.published, "source"),
+        published_decision=published_decision(view),
     )
+
+
+def block(view: StudyView, prefix: str) -> Block:
+    """Everything the page shows of the one target of a view."""
+    return Block(
+        prefix=prefix,
+        phrase=words.capital(view.target.phrase),
+        unit=view.target.unit,
+        tiles=tables.tiles(view),
+        forests=_figures(gallery.forests(view, prefix)),
+        contrasts=tables.contrasts(view),
+        cases=tables.cases(view),
+        drift=_figures(gallery.drift_against_error(view, prefix)),
+        drift_says=gallery.drift_says(view),
+        points=_figures(gallery.point_against_outcome(view, prefix)),
+        coverage=_figures(gallery.coverage(view, prefix)),
+        coverage_table=tables.coverage(view),
+        levels=tables.levels(view),
+        outcomes=tables.outcomes(view),
+        interventions=tables.interventions(view),
+        strips=_figures(gallery.outcomes(view, prefix)),
+        influence=_figures(gallery.influence(view, prefix)),
+        task_influence=tables.task_influence(view),
+        task_levels=tables.task_levels(view),
+        task_baselines=tables.task_baselines(view),
+    )
+
+
+def published_decision(view: StudyView) -> str:
+    """The headline of the published decision under the same rule, or a dash."""
+    status = view.study.published.get("decision")
+    if status is None:
+        return words.NONE_PRINTED
+    return words.decision(view.study.rule.NAME, status)[0]
 
 
 def title(view: StudyView) -> str:
@@ -167,20 +219,26 @@ def scale_words(scale: str, n_states: int, full: int | None) -> str:
 
 def design(view: StudyView) -> str:
     """Population, contexts, forecaster and agent of a study, in one sentence."""
-    tasks, budgets, seeds = ({getattr(s, key) for s in view.states} for key in ("task", "budget", "seed"))
+    counted = [(len({s.task for s in view.states}), *view.study.task_words)]
+    for key, one, several in (
+        ("budget", "label fraction", "label fractions"), ("seed", "seed", "seeds"),
+    ):  # fmt: skip
+        counted.append((len({getattr(s, key) for s in view.states} - {None}), one, several))
+    made = [f"{n} {one if n == 1 else several}" for n, one, several in counted if n]
     contexts = list(dict.fromkeys(str(u.context) for u in view.plan if u.context is not None))
     calls = max((u.call or 0 for u in view.plan), default=0)
     params = mapping(view.freeze, "params")
     (config,) = [*mapping(params, "studies").values()][:1] or [{}]
+    sources = {source for state in view.states for source in state.sources}
+    author = "the user's file" if sources == {"given"} else dig(params, "agent", "name")
     names = (
         ("pool", dig(config, "pool")),
         ("forecaster", dig(params, "forecaster", "name")),
-        ("explanations by", dig(params, "agent", "name")),
+        ("explanations by", author),
     )
     return "; ".join(
         [
-            f"{len(view.states)} states from {len(tasks)} endpoints, {len(budgets)} label fractions and "
-            f"{len(seeds)} seeds",
+            f"{len(view.states)} states from {words.listed(made) or 'nothing'}",
             f"contexts {', '.join(contexts) or 'none'}, {calls} calls each",
             *(f"{what} {name}" for what, name in names if name is not None),
         ]

@@ -51,7 +51,7 @@ def usage(view: StudyView) -> Table:
     rows: list[Row] = [
         ("planned units", f"{words.count(len(view.plan))} ({_planned(planned)})"),
         ("forecasts answered", words.count(len(view.answers))),
-        ("fallbacks among them", words.count(sum(a.forecast.is_fallback for a in view.answers))),
+        ("fallbacks among them", words.count(sum(a.is_fallback for a in view.answers))),
         ("model ids requested", _names(sequence(models, "requested"))),
         ("model ids resolved", _names(sequence(models, "resolved"))),
         ("prompt tokens", _total(u.prompt_tokens for u in calls)),
@@ -103,7 +103,8 @@ def _walk_pool(prefix: str, value: Mapping[str, Any], counts: list[Row], tables:
             counts.append((name, _plainly(item)))
 
 
-def _grid(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def _grid(name: str, nested: Mapping[str, Mapping[str, Any]]) -> Table:
+    rows = {label: _flat(row) for label, row in nested.items()}
     columns = list(dict.fromkeys(key for row in rows.values() for key in row))
     return Table(
         caption=words.title(name),
@@ -115,6 +116,17 @@ def _grid(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
             if not all(words.is_number(row.get(column)) for row in rows.values())
         ),
     )
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose own mappings stand beside it: `dropped: blank`."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping) and value:
+            flat |= {f"{key}: {inner}": v for inner, v in _flat(value).items()}
+        else:
+            flat[key] = value
+    return flat
 
 
 def _plainly(value: Any) -> str:

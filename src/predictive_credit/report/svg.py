@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 # Painted by page.css as .fill-<name> and .stroke-<name>. The values only have to differ.
@@ -28,6 +29,9 @@ INKS = {
     "S": "#060606",
     "good": "#070707",
     "surface": "#080808",
+    "O": "#090909",
+    "T": "#0a0a0a",
+    "N": "#0b0b0b",
 }
 _NAMES = {value: name for name, value in INKS.items()}
 _KEPT = {
@@ -83,7 +87,10 @@ def inline(
     """
     figure.patch.set_visible(False)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    # Not savefig, which draws everything twice.
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    draw = FigureCanvasSVG(figure).print_svg
+    draw(buffer, metadata=metadata)  # type: ignore[no-untyped-call]  # Matplotlib leaves it unannotated
     root = ElementTree.fromstring(buffer.getvalue())
     _strip_namespaces(root)
     _prune(root)

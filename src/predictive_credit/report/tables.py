@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from predictive_credit.records import SLOT_NAMES
 from predictive_credit.report import words
 from predictive_credit.report.view import StudyView
+from predictive_credit.report.words import Voice
 
-Format = Callable[[Any], str]
+Format = Callable[[Voice, Any], str]
 Row = tuple[str, ...]
 
 
@@ -88,8 +90,11 @@ def gates(view: StudyView) -> tuple[Gate, ...]:
     return tuple(
         Gate(
             name=name,
-            meaning=_gate_meaning(name),
-            asked=str(dig(gate, "asked")).replace(">=", "\u2265").replace("<=", "\u2264"),
+            meaning=_gate_meaning(view, name),
+            asked=str(dig(gate, "asked"))
+            .replace(">=", "\u2265")
+            .replace("<=", "\u2264")
+            .replace("+-", "\u00b1"),
             seen=words.signed(dig(gate, "seen"), absent="nothing"),
             held=dig(gate, "held") is True,
         )
@@ -103,13 +108,12 @@ def interval_level(view: StudyView) -> str:
 
 
 def tiles(view: StudyView) -> tuple[Tile, ...]:
-    """What the first screen says in numbers."""
+    """What the first screen says in numbers of one target."""
     found = [_gain_tile(view, pair) for pair in ("D-M", "S-M")]
-    levels = mapping(view.metrics, "contexts")
     found += [
-        _level_tile(levels, "point_mae_call", "Point error", words.number, baseline="zero"),
-        _level_tile(levels, "drift", "Drift between two calls", words.number, baseline=None),
-        _level_tile(levels, "coverage", "Inside the 80 % interval", words.percent, baseline="mean"),
+        _level_tile(view, "point_mae_call", "Point error", Voice.number, baseline="zero"),
+        _level_tile(view, "drift", "Drift between two calls", Voice.number, baseline=None),
+        _level_tile(view, "coverage", "Inside the 80 % interval", Voice.percent, baseline="mean"),
     ]
     return tuple(found)
 
@@ -121,40 +125,55 @@ def checks(view: StudyView) -> tuple[Check, ...]:
 
 def contrasts(view: StudyView) -> Table:
     """Every contrast with its intervals and bounds, beside the published one."""
-    level = interval_level(view)
+    level, voice = interval_level(view), view.voice
     named = _named_contrasts(view)
     reasons = [(name, found["reason"]) for name, found in named if found.get("reason")]
     return Table(
         caption="Contrasts: mean gain over states, intention-to-treat",
         columns=(
-            "contrast", "mean gain", f"{level} percentile", f"{level} t, endpoint means", "one-sided bounds",
-            "states", "endpoints", "published",
+            "contrast", "mean gain", f"{level} percentile", f"{level} t, cluster means", "one-sided bounds",
+            "states", "clusters", "published",
         ),
         rows=tuple(
             (
                 name,
-                _mean(found),
-                words.interval(found.get("lower"), found.get("upper")),
-                words.interval(found.get("t_lower"), found.get("t_upper")),
-                words.interval(found.get("one_sided_lower"), found.get("one_sided_upper")),
+                _mean(voice, found),
+                voice.interval(found.get("lower"), found.get("upper")),
+                voice.interval(found.get("t_lower"), found.get("t_upper")),
+                voice.interval(found.get("one_sided_lower"), found.get("one_sided_upper")),
                 words.count(found.get("n_states")),
                 words.count(found.get("n_clusters")),
-                _printed_interval(mapping(found, "published")),
+                printed_gain(voice, mapping(found, "published")),
             )
             for name, found in named
         ),
         note=(
             "All but the primary contrasts are exploratory. Every measure counts as a loss, so a positive "
             "gain favours the second context of its pair. Missed outcomes and wrong directions are shares of "
-            "forecasts; a task-scaled gain is in units of its endpoint's mean absolute outcome. Each "
-            "one-sided bound holds alone."
+            f"forecasts; a task-scaled gain is in units of its {view.study.task_words[0]}'s mean absolute "
+            f"outcome. A cluster is {cluster_words(view)}. Each one-sided bound holds alone."
         )
         + "".join(f" {name} is not estimable: {reason}." for name, reason in reasons),
     )  # fmt: skip
 
 
+def cluster_words(view: StudyView) -> str:
+    """What the t interval's clusters are: what the bootstrap draws first."""
+    drawn = next((level.name for level in view.study.levels if level.is_drawn), "state")
+    return f"what the bootstrap draws first, the {words.spaced(drawn)}"
+
+
+def bootstrap_words(view: StudyView) -> str:
+    """Which levels the bootstrap draws anew and which it keeps, in words."""
+    drawn = [words.spaced(level.name) for level in view.study.levels if level.is_drawn]
+    kept = [words.spaced(level.name) for level in view.study.levels if not level.is_drawn]
+    said = f"draws {', then '.join(drawn)} anew" if drawn else "draws states anew"
+    return said + (f" and keeps {words.listed(kept)}" if kept else "")
+
+
 def cases(view: StudyView) -> Table:
     """Intention-to-treat beside complete cases and the worst and best case of every contrast."""
+    voice = view.voice
     return Table(
         caption="The same contrasts if unreadable replies and undefined outcomes are treated otherwise",
         columns=(
@@ -170,19 +189,20 @@ def cases(view: StudyView) -> Table:
         rows=tuple(
             (
                 name,
-                _mean(found),
-                words.signed(found.get("task_balanced"), absent=words.NOT_ESTIMABLE),
-                _mean(complete := mapping(found, "complete_case")),
-                words.interval(complete.get("lower"), complete.get("upper")),
+                _mean(voice, found),
+                voice.signed(found.get("task_balanced"), absent=words.NOT_ESTIMABLE),
+                _mean(voice, complete := mapping(found, "complete_case")),
+                voice.interval(complete.get("lower"), complete.get("upper")),
                 words.count(complete.get("n_states")),
-                words.signed(found.get("worst_case")),
-                words.signed(found.get("best_case")),
+                voice.signed(found.get("worst_case")),
+                voice.signed(found.get("best_case")),
             )
             for name, found in _named_contrasts(view)
         ),
         note=(
             "Intention-to-treat counts an unreadable reply as its frozen fallback. Task-balanced is the mean "
-            "of the endpoint means; it differs only where outcomes are undefined. Complete cases leave out "
+            f"of the means of {view.study.task_words[1]}; it differs where these have "
+            "unequally many defined outcomes. Complete cases leave out "
             "every state in which a fallback took part. Worst and best case bound what the mean could have "
             "been had every reply been readable and every outcome defined."
         ),
@@ -194,15 +214,16 @@ def levels(view: StudyView) -> Table:
     found = mapping(view.metrics, "contexts")
     models = [c for c in words.MODELS if c in found]
     printed = [c for c in models if mapping(_published_levels(found, c))]
+    voice = view.voice
     shown = [*models, *words.BASELINES]
     rows: list[Row] = []
     for key, label, say in LEVELS:
-        values = (say(dig(found, c, key)) for c in shown)
-        beside = (say_printed(say, dig(_published_levels(found, c), key)) for c in printed)
-        rows.append((label, *values, *beside))
+        values = (say(voice, dig(found, c, key)) for c in shown)
+        beside = (say_printed(voice, say, dig(_published_levels(found, c), key)) for c in printed)
+        rows.append((label.format(large=f"{view.target.large:g}"), *values, *beside))
         low, high = f"{key}_lower", f"{key}_upper"
         if any(low in mapping(found, c) for c in models):
-            ends = (words.interval(dig(found, c, low), dig(found, c, high), say=words.number) for c in models)
+            ends = (voice.interval(dig(found, c, low), dig(found, c, high), say=words.number) for c in models)
             none = [words.NONE_PRINTED] * (len(words.BASELINES) + len(printed))
             rows.append((f"{label}, {interval_level(view)} interval", *ends, *none))
     return Table(
@@ -221,7 +242,8 @@ def levels(view: StudyView) -> Table:
             "zero forecasts no change, positive the burn-in's mean absolute change upwards, mean the "
             "burn-in's mean; all three with the burn-in's 10 % to 90 % quantiles as their interval. Zero "
             "names no direction, so it is never right about one. Losses are of single calls; an ensemble is "
-            "the mean of the two calls. Intervals are percentile intervals of the hierarchical bootstrap."
+            f"the mean of the two calls. Intervals are percentile intervals of a bootstrap that "
+            f"{bootstrap_words(view)}. Losses are in {view.target.unit}."
         ),
     )  # fmt: skip
 
@@ -234,15 +256,21 @@ def coverage(view: StudyView) -> Table:
             words.context(name),
             words.percent(dig(found, name, "coverage")),
             words.percent(dig(found, name, "coverage_large")),
-            words.number(dig(found, name, "width")),
-            words.number(dig(found, name, "interval_score_call")),
+            view.voice.number(dig(found, name, "width")),
+            view.voice.number(dig(found, name, "interval_score_call")),
         )
         for name in (*words.MODELS, *words.BASELINES)
         if name in found
     )
     return Table(
         caption="Coverage against the nominal 80 %, and what it costs",
-        columns=("context or baseline", "inside", "inside, |y| \u2265 0.01", "mean width", "interval score"),
+        columns=(
+            "context or baseline",
+            "inside",
+            f"inside, |y| \u2265 {view.target.large:g}",
+            "mean width",
+            "interval score",
+        ),
         rows=rows,
     )
 
@@ -252,18 +280,21 @@ def outcomes(view: StudyView) -> Table:
     found = mapping(view.metrics, "outcomes")
     printed = mapping(found, "published")
     figures: list[tuple[str, tuple[str, ...], Format]] = [
-        ("states", ("n",), words.count),
-        ("undefined outcomes", ("n_undefined",), words.count),
-        ("mean |y|", ("mean_absolute",), words.number),
-        ("median |y|", ("median_absolute",), words.number),
-        ("mean y", ("mean",), words.signed),
-        ("positive share", ("positive_share",), words.percent),
-        ("seed pairs", ("seed_pairs", "n"), words.count),
-        ("seed pairs with equal signs", ("seed_pairs", "equal_signs"), words.count),
-        ("median gap of a seed pair", ("seed_pairs", "median_gap"), words.number),
+        ("states", ("n",), Voice.count),
+        ("undefined outcomes", ("n_undefined",), Voice.count),
+        ("mean |y|", ("mean_absolute",), Voice.number),
+        ("median |y|", ("median_absolute",), Voice.number),
+        ("mean y", ("mean",), Voice.signed),
+        ("positive share", ("positive_share",), Voice.percent),
+        ("seed pairs", ("seed_pairs", "n"), Voice.count),
+        ("seed pairs with equal signs", ("seed_pairs", "equal_signs"), Voice.count),
+        ("median gap of a seed pair", ("seed_pairs", "median_gap"), Voice.number),
     ]
+    if not mapping(found, "seed_pairs"):
+        figures = [figure for figure in figures if figure[1][0] != "seed_pairs"]
     rows = [
-        (label, say(dig(found, *path)), say_printed(say, dig(printed, *path))) for label, path, say in figures
+        (label, say(view.voice, dig(found, *path)), say_printed(view.voice, say, dig(printed, *path)))
+        for label, path, say in figures
     ]
     reasons = mapping(found, "reasons")
     rows += [(f"undefined: {reason}", words.count(n), words.NONE_PRINTED) for reason, n in reasons.items()]
@@ -272,7 +303,9 @@ def outcomes(view: StudyView) -> Table:
         columns=("figure", "this run", "published"),
         rows=tuple(rows),
         note="Both seeds of a cell share their intervention: the more their outcomes agree, the weaker a "
-        "placebo the donor explanation is.",
+        "placebo the explanation of the other seed is."
+        if mapping(found, "seed_pairs")
+        else None,
     )
 
 
@@ -280,23 +313,24 @@ def interventions(view: StudyView) -> Table:
     """Outcomes by intervention."""
     found = mapping(view.metrics, "outcomes", "by_intervention")
     rows = tuple(
-        (words.spaced(name), words.count(dig(row, "n")), words.signed(dig(row, "mean")))
+        (words.spaced(name), words.count(dig(row, "n")), view.voice.signed(dig(row, "mean")))
         for name, row in found.items()
     )
     return Table(
-        caption="Outcomes by intervention", columns=("intervention", "outcomes", "mean change"), rows=rows
+        caption="Outcomes by intervention",
+        columns=("intervention", "outcomes", f"mean {view.target.form}"),
+        rows=rows,
     )
 
 
-def endpoint_metrics(view: StudyView) -> Mapping[str, Any]:
-    """The metrics of each endpoint, by name."""
-    found = mapping(view.metrics, "endpoints")
-    return mapping(found, "endpoints") or {k: v for k, v in found.items() if isinstance(v, Mapping)}
+def task_metrics(view: StudyView) -> Mapping[str, Any]:
+    """The metrics of each task, by name."""
+    return {k: v for k, v in mapping(view.metrics, "tasks").items() if isinstance(v, Mapping)}
 
 
-def endpoint_influence(view: StudyView) -> Table:
-    """Each endpoint's gains, and the mean gains without it."""
-    found = endpoint_metrics(view)
+def task_influence(view: StudyView) -> Table:
+    """Each task's gains, and the mean gains without it."""
+    found = task_metrics(view)
     pairs = _pairs(found)
     measures = ("interval_score", "point_error")
     kinds = (("gain", "gain"), ("leave_one_out", "all without it"))
@@ -304,124 +338,219 @@ def endpoint_influence(view: StudyView) -> Table:
         (kind, label, measure, pair) for measure in measures for kind, label in kinds for pair in pairs
     ]
     rows = tuple(
-        (task, *(words.signed(dig(row, kind, measure, pair)) for kind, _, measure, pair in columns))
+        (task, *(view.voice.signed(dig(row, kind, measure, pair)) for kind, _, measure, pair in columns))
         for task, row in found.items()
     )
     return Table(
-        caption="Influence of each endpoint: its own mean gain, and the mean gain of all others",
-        columns=("endpoint", *(f"{label}, {words.pair(pair)}" for _, label, _, pair in columns)),
+        caption=f"Influence of each {_task(view)}: its own mean gain, and the mean gain of all others",
+        columns=(_task(view), *(f"{label}, {words.pair(pair)}" for _, label, _, pair in columns)),
         groups=(("", 1), *((words.MEASURES[m].lower(), 2 * len(pairs)) for m in measures)) if pairs else (),
         rows=rows,
     )
 
 
-def endpoint_levels(view: StudyView) -> Table:
-    """Size of the outcomes, share of the error and levels of each endpoint."""
-    found = endpoint_metrics(view)
+def task_levels(view: StudyView) -> Table:
+    """Size of the outcomes, share of the error and levels of each task."""
+    found = task_metrics(view)
     models = [c for c in words.MODELS if any(c in mapping(row, "contexts") for row in found.values())]
     figures: tuple[tuple[str, str, Format], ...] = (
-        ("mae", "point error", words.number),
-        ("interval_score", "interval score", words.number),
-        ("drift", "drift", words.number),
-        ("coverage", "coverage", words.percent),
+        ("mae", "point error", Voice.number),
+        ("interval_score", "interval score", Voice.number),
+        ("drift", "drift", Voice.number),
+        ("coverage", "coverage", Voice.percent),
     )
     rows = tuple(
         (
             task,
             words.count(dig(row, "n_states")),
             words.count(dig(row, "n_undefined")),
-            words.number(dig(row, "mean_absolute_outcome")),
+            view.voice.number(dig(row, "mean_absolute_outcome")),
             *(words.percent(dig(row, "share_of_error", c)) for c in models),
-            *(say(dig(row, "contexts", c, key)) for key, _, say in figures for c in models),
+            *(say(view.voice, dig(row, "contexts", c, key)) for key, _, say in figures for c in models),
         )
         for task, row in found.items()
     )
     wide = [label for label in ("share of error", *(label for _, label, _ in figures)) if models]
     return Table(
-        caption="Levels of each endpoint",
-        columns=("endpoint", "states", "undefined", "mean |y|", *(c for _ in wide for c in models)),
+        caption=f"Levels of each {_task(view)}",
+        columns=(_task(view), "states", "undefined", "mean |y|", *(c for _ in wide for c in models)),
         groups=(("", 4), *((label, len(models)) for label in wide)),
         rows=rows,
     )
 
 
-def endpoint_baselines(view: StudyView) -> Table:
-    """Point error and interval score of each endpoint, models beside baselines."""
-    found = endpoint_metrics(view)
+def task_baselines(view: StudyView) -> Table:
+    """Point error and interval score of each task, models beside baselines."""
+    found = task_metrics(view)
     shown = [
         c for c in (*words.MODELS, *words.BASELINES)
         if any(c in mapping(row, "contexts") for row in found.values())
     ]  # fmt: skip
     figures = (("mae", "point error"), ("interval_score", "interval score"))
     return Table(
-        caption="Each endpoint beside baselines that need no model",
-        columns=("endpoint", *(c for _ in figures for c in shown)),
+        caption=f"Each {_task(view)} beside baselines that need no model",
+        columns=(_task(view), *(c for _ in figures for c in shown)),
         groups=(("", 1), *((label, len(shown)) for _, label in figures)) if shown else (),
         rows=tuple(
-            (task, *(words.number(dig(row, "contexts", c, key)) for key, _ in figures for c in shown))
+            (task, *(view.voice.number(dig(row, "contexts", c, key)) for key, _ in figures for c in shown))
             for task, row in found.items()
         ),
         note="Losses of single calls; zero, positive and mean are the baselines of the levels by context.",
     )
 
 
-def say_printed(say: Format, value: Any) -> str:
-    """A published figure, or a dash where the source prints none."""
-    return words.NONE_PRINTED if value is None else say(value)
-
-
-LEVELS: tuple[tuple[str, str, Format], ...] = (
-    ("interval_score_call", "interval score", words.number),
-    ("interval_score_ensemble", "interval score, ensemble", words.number),
-    ("point_mae_call", "point error (MAE)", words.number),
-    ("point_mae_ensemble", "point error, ensemble", words.number),
-    ("drift", "drift between calls", words.number),
-    ("direction_accuracy", "direction accuracy", words.percent),
-    ("positive_share", "positive points", words.percent),
-    ("coverage", "coverage, nominal 80 %", words.percent),
-    ("coverage_large", "coverage where |y| \u2265 0.01", words.percent),
-    ("width", "interval width", words.number),
-    ("bias", "bias (point minus outcome)", words.signed),
-    ("n_forecasts", "forecasts", words.count),
-    ("n_fallback", "fallbacks", words.count),
-)
-
-
-def _gate_meaning(name: str) -> str:
-    """`M-D margin` in words; a gate of another form keeps its name."""
-    pair, _, clause = name.partition(" ")
-    first, _, second = pair.partition("-")
-    said = {"margin": "the mean", "bound": "its one-sided lower bound"}.get(clause)
-    if said is None or first not in words.CONTEXTS or second not in words.CONTEXTS:
-        return name
-    loss = f"loss of {words.CONTEXTS[first]} minus loss of {words.CONTEXTS[second]}"
-    return f"{loss}: {said}"
-
-
-def _gain_tile(view: StudyView, pair: str) -> Tile:
-    contrast = mapping(view.metrics, "contrasts", "interval_score", pair)
-    other = {"D-M": "the description alone", "S-M": "a donor's explanation"}[pair]
-    printed = mapping(contrast, "published")
-    absent = words.NOT_ESTIMABLE if contrast else words.NOT_ASKED
-    return Tile(
-        label=f"Interval-score gain over {other}, {words.pair(pair)}",
-        value=words.signed(dig(contrast, "mean"), absent=absent),
-        parts=(),
-        detail=words.interval(dig(contrast, "lower"), dig(contrast, "upper")) if contrast else "",
-        published=_printed_interval(printed) if printed else None,
+def explanations(view: StudyView) -> Table:
+    """Explanations by source: complete and empty cards, and how often each slot is filled."""
+    found = _sources(view)
+    printed = mapping(view.metrics, "explanations", "published")
+    figures = (
+        ("explanations", ("n",)),
+        ("complete cards", ("complete",)),
+        ("empty cards", ("empty",)),
+        *((f"with {name} filled", ("filled", name)) for name in SLOT_NAMES),
+    )
+    beside = [source for source in found if mapping(printed, source)]
+    return Table(
+        caption="Cards by source",
+        columns=("figure", *found, *(f"{source}, published" for source in beside)),
+        rows=tuple(
+            (
+                label,
+                *(_of(dig(row, *path), row.get("n"), path) for row in found.values()),
+                *(say_printed(view.voice, Voice.count, dig(printed, source, *path)) for source in beside),
+            )
+            for label, path in figures
+        ),
+        note=_formation_words(view),
     )
 
 
-def _level_tile(found: Mapping[str, Any], key: str, label: str, say: Format, *, baseline: str | None) -> Tile:
+def directions(view: StudyView) -> Table:
+    """Directions that cards state in words, and how many of them came true."""
+    rows = tuple(
+        (
+            source if len(view.study.targets) == 1 else f"{source}, {target.phrase}",
+            *(
+                words.count(dig(row, "directions", target.name, key))
+                for key in ("stated", "up", "n_scored", "correct", "always_up_correct")
+            ),
+        )
+        for source, row in _sources(view).items()
+        for target in view.study.targets
+        if mapping(row, "directions", target.name)
+    )
+    return Table(
+        caption="Directions that the cards state",
+        columns=("source", "stated", "upwards", "scored", "right", "right if always upwards"),
+        rows=rows,
+        note="Scored are stated directions whose outcome is defined and not 0.",
+    )
+
+
+def _sources(view: StudyView) -> dict[str, Mapping[str, Any]]:
+    found = mapping(view.metrics, "explanations")
+    return {source: mapping(found, source) for source in words.SOURCES if mapping(found, source)}
+
+
+def _of(value: Any, n: Any, path: tuple[str, ...]) -> str:
+    """A count with the share it is of, but for the total itself."""
+    if path == ("n",) or not (words.is_number(value) and words.is_number(n) and n):
+        return words.count(value)
+    return f"{words.count(value)} ({words.percent(value / n, 0)})"
+
+
+def _formation_words(view: StudyView) -> str | None:
+    found = mapping(view.metrics, "explanations", "formation")
+    if not words.is_number(found.get("difference")):
+        return None
+    bound = words.signed(_times(found.get("lower"), 100), 1, absent=words.NOT_ESTIMABLE)
+    return (
+        f"Complete cards, elicited minus ordinary: {words.signed(100 * found['difference'], 1)} percentage "
+        f"points, one-sided lower bound {bound}."
+    )
+
+
+def _times(value: Any, factor: float) -> Any:
+    return factor * value if words.is_number(value) else None
+
+
+def say_printed(voice: Voice, say: Format, value: Any) -> str:
+    """A published figure, or a dash where the source prints none."""
+    return words.NONE_PRINTED if value is None else say(voice, value)
+
+
+LEVELS: tuple[tuple[str, str, Format], ...] = (
+    ("interval_score_call", "interval score", Voice.number),
+    ("interval_score_ensemble", "interval score, ensemble", Voice.number),
+    ("point_mae_call", "point error (MAE)", Voice.number),
+    ("point_mae_ensemble", "point error, ensemble", Voice.number),
+    ("drift", "drift between calls", Voice.number),
+    ("direction_accuracy", "direction accuracy", Voice.percent),
+    ("positive_share", "positive points", Voice.percent),
+    ("coverage", "coverage, nominal 80 %", Voice.percent),
+    ("coverage_large", "coverage where |y| \u2265 {large}", Voice.percent),
+    ("width", "interval width", Voice.number),
+    ("bias", "bias (point minus outcome)", Voice.signed),
+    ("n_forecasts", "forecasts", Voice.count),
+    ("n_fallback", "fallbacks", Voice.count),
+)
+
+
+CLAUSES = {
+    "margin": "the mean",
+    "bound": "its one-sided lower bound",
+    "lower bound": "its one-sided lower bound",
+    "upper bound": "its one-sided upper bound",
+    "point equivalence": "in point error, the farther end of its 90 % interval",
+    "drift bound": "in drift, the lower bound of its two-sided interval",
+}
+GATES = {"formation bound": "share of complete cards, elicited minus ordinary: its one-sided lower bound"}
+
+
+def _gate_meaning(view: StudyView, name: str) -> str:
+    """`M-D margin` or `log_loss D-M lower bound` in words; a gate of another form keeps its name."""
+    parts = name.split(" ")
+    phrases = {target.name: target.phrase for target in view.study.targets}
+    target = phrases.get(parts[0])
+    pair, clause = (parts[1:2], parts[2:]) if target else (parts[:1], parts[1:])
+    first, _, second = "".join(pair).partition("-")
+    said = CLAUSES.get(" ".join(clause))
+    if said is None or first not in words.CONTEXTS or second not in words.CONTEXTS:
+        return GATES.get(name, name)
+    of = f"{target}, " if target else ""
+    return f"{of}loss of {words.CONTEXTS[first]} minus loss of {words.CONTEXTS[second]}: {said}"
+
+
+def _gain_tile(view: StudyView, pair: str) -> Tile:
+    loss = view.study.primary_loss
+    contrast = mapping(view.metrics, "contrasts", loss, pair)
+    other = {"D-M": "the description alone", "S-M": "a donor's explanation"}[pair]
+    printed, voice = mapping(contrast, "published"), view.voice
+    absent = words.NOT_ESTIMABLE if contrast else words.NOT_ASKED
+    return Tile(
+        label=f"{words.MEASURES[loss]}: gain over {other}, {words.pair(pair)}",
+        value=voice.signed(dig(contrast, "mean"), absent=absent),
+        parts=(),
+        detail=voice.interval(dig(contrast, "lower"), dig(contrast, "upper")) if contrast else "",
+        published=printed_gain(voice, printed) if printed else None,
+    )
+
+
+def _level_tile(view: StudyView, key: str, label: str, say: Format, *, baseline: str | None) -> Tile:
+    found, voice = mapping(view.metrics, "contexts"), view.voice
     models = [c for c in words.MODELS if c in found]
     return Tile(
         label=label,
         value=None if models else words.NOT_ASKED,
         parts=tuple(
-            (c, say(dig(found, c, key)), say_printed(say, dig(_published_levels(found, c), key)))
+            (
+                c,
+                say(voice, dig(found, c, key)),
+                say_printed(voice, say, dig(_published_levels(found, c), key)),
+            )
             for c in models
         ),
-        detail=f"baseline {baseline}: {say(dig(found, baseline, key))}"
+        detail=f"baseline {baseline}: {say(voice, dig(found, baseline, key))}"
         if baseline
         else "a baseline has none",
     )
@@ -434,7 +563,9 @@ def _published_levels(found: Mapping[str, Any], context: str) -> Mapping[str, An
 def _check(name: str, found: Mapping[str, Any]) -> Check:
     known = {"status", "asked", "seen", "reading"}
     status = str(found.get("status", "not_estimable"))
-    numbers = tuple((words.spaced(k), words.anything(v)) for k, v in found.items() if k not in known)
+    numbers = tuple(
+        (words.spaced(k).replace(".", ": "), words.anything(v)) for k, v in found.items() if k not in known
+    )
     return Check(
         name=name,
         question=words.CHECKS[name],
@@ -469,18 +600,23 @@ def _contrast_name(measure: str, pair: str, found: Mapping[str, Any]) -> str:
     return f"{words.MEASURES.get(measure, words.title(measure))}, {words.pair(pair)}{primary}"
 
 
-def _mean(found: Mapping[str, Any]) -> str:
-    return words.signed(found.get("mean"), absent=words.NOT_ESTIMABLE)
+def _mean(voice: Voice, found: Mapping[str, Any]) -> str:
+    return voice.signed(found.get("mean"), absent=words.NOT_ESTIMABLE)
 
 
-def _printed_interval(printed: Mapping[str, Any]) -> str:
+def _task(view: StudyView) -> str:
+    return view.study.task_words[0]
+
+
+def printed_gain(voice: Voice, printed: Mapping[str, Any]) -> str:
+    """A published contrast: its mean with its interval, or by how much a drift fell."""
     if words.is_number(printed.get("reduction_share")):
         return f"{words.percent(printed['reduction_share'])} less drift"
     if not words.is_number(printed.get("mean")):
         return words.NONE_PRINTED
-    mean = words.signed(printed["mean"])
+    mean = voice.signed(printed["mean"])
     if words.is_number(printed.get("lower")) and words.is_number(printed.get("upper")):
-        return f"{mean} {words.interval(printed['lower'], printed['upper'])}"
+        return f"{mean} {voice.interval(printed['lower'], printed['upper'])}"
     return mean
 
 

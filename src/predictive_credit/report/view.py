@@ -3,26 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from predictive_credit.ledger import Event
-from predictive_credit.records import Answer, Explanation, Outcome, PromptText, State, Unit, Usage
+from predictive_credit.records import Answer, Explanation, Outcome, PromptText, State, Target, Unit, Usage
+from predictive_credit.report.words import Voice
+from predictive_credit.studies.study import Study
+
+BY_TARGET = ("contrasts", "contexts", "tasks", "outcomes")  # the metrics that are nested by target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyView:
-    """One decided study: its metrics as the decide stage wrote them, and the frozen records."""
+    """One decided study: its metrics as the decide stage wrote them, and the frozen records.
+
+    `of` gives the view of a single target: metrics without that level, forecasts and outcomes of it
+    alone. Tables and figures of losses read such a view.
+    """
 
     name: str
-    metrics: Mapping[str, Any]  # decision, checks, contrasts, contexts, endpoints, outcomes
+    study: Study  # as the configuration declares it
+    metrics: Mapping[str, Any]  # decision, checks, contrasts, contexts, tasks, outcomes, explanations
     pool: Mapping[str, Any]  # the counts of the pool's cleaning
     freeze: Mapping[str, Any]
     ledger: tuple[Event, ...]
     states: tuple[State, ...]
-    explanations: tuple[Explanation, ...]
+    explanations: tuple[Explanation, ...]  # one a state and source
     plan: tuple[Unit, ...]
     prompts: Mapping[str, PromptText]  # by `state id/context`
     answers: tuple[Answer, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[Outcome, ...]  # one a state and target
     usage: tuple[Usage, ...]
+
+    def of(self, target: Target) -> StudyView:
+        """The view of one target; a metric that does not hold it is empty there."""
+        return replace(
+            self,
+            study=replace(self.study, targets=(target,)),
+            metrics={
+                name: _inner(block, target.name) if name in BY_TARGET else block
+                for name, block in self.metrics.items()
+            },
+            answers=tuple(
+                replace(a, forecasts=tuple(f for f in a.forecasts if f.target == target.name))
+                for a in self.answers
+            ),
+            outcomes=tuple(o for o in self.outcomes if o.target == target.name),
+        )
+
+    @property
+    def target(self) -> Target:
+        """The target of a view of one, and the first of a whole view."""
+        return self.study.targets[0]
+
+    @property
+    def voice(self) -> Voice:
+        """How numbers of `target` are said."""
+        return voice(self.target)
+
+
+def voice(target: Target) -> Voice:
+    """A digit more than a forecast gives, four at most."""
+    return Voice(digits=min(4, target.decimals + 1))
+
+
+def _inner(block: Any, name: str) -> Mapping[str, Any]:
+    found = block.get(name) if isinstance(block, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,9 +1,10 @@
-"""Numbers and names as the page shows them: four decimals, signs on gains, undefined never as 0."""
+"""Numbers and names as the page shows them: signs on gains, undefined never as 0."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 UNDEFINED = "undefined"
@@ -18,11 +19,14 @@ CONTEXTS = {
     "D": "D description",
     "M": "M matched",
     "S": "S donor",
+    "O": "O ordinary note's card",
+    "T": "T other task's card",
+    "N": "N card's numbers alone",
     "zero": "zero",
     "positive": "positive",
     "mean": "mean",
 }
-MODELS = ("D", "M", "S")
+MODELS = ("D", "M", "S", "O", "T", "N")
 BASELINES = ("zero", "positive", "mean")
 
 MEASURES = {
@@ -35,7 +39,19 @@ MEASURES = {
     "interval_score_scaled": "Interval score, task-scaled",
     "point_error_scaled": "Point error, task-scaled",
 }
-PAIRS = {pair: pair.replace("-", f"\u00a0{MINUS}\u00a0") for pair in ("D-M", "S-M", "D-S")}
+# Other minus matched; of drift also the description minus every other context.
+PAIRS = {
+    pair: pair.replace("-", f"\u00a0{MINUS}\u00a0")
+    for pair in ("D-M", "S-M", "O-M", "T-M", "N-M", "D-S", "D-O", "D-T", "D-N")
+}
+
+# Whose explanation a context shows, of which source, and how much of it.
+FORMS = {
+    "text": "as it was written",
+    "card": "as the card that was read from it",
+    "numbers": "the numbers of its card alone",
+}
+SOURCES = ("elicited", "ordinary", "given")
 
 CHECKS = {
     "commitment": "Was every forecast fixed before any outcome could be read?",
@@ -43,6 +59,13 @@ CHECKS = {
     "value": "Does the matched explanation help beyond the description?",
     "alignment": "Does it help because it belongs to this state?",
     "sensitivity": "Does the forecaster follow a signal that is known to be in its prompt?",
+}
+CHECK_NAMES = {
+    "commitment": "Commitment",
+    "delivery": "Delivery",
+    "value": "Paired value",
+    "alignment": "Alignment",
+    "sensitivity": "Known signal",
 }
 STATUSES = {"passed": "Passed", "failed": "Not passed", "not_estimable": "Not estimable"}
 
@@ -59,7 +82,61 @@ DECISIONS = {
         "Not every gate held. That does not show that there is no harm, nor that the explanation helps: "
         "the checks value and alignment ask whether it helps.",
     ),
+    ("credit", "credit_confirmed"): (
+        "Credit confirmed",
+        "In every target the matched explanation lowers the point error, both against the description alone "
+        "and against a donor's explanation: every interval of the frozen rule lies above zero.",
+    ),
+    ("credit", "credit_refuted"): (
+        "Credit refuted",
+        "In every target the matched explanation raises the point error, both against the description alone "
+        "and against a donor's explanation: every interval of the frozen rule lies below zero.",
+    ),
+    ("credit", "inconclusive"): (
+        "Inconclusive",
+        "The frozen rule asked whether the matched explanation changes the point error in every target, both "
+        "against the description alone and against a donor's. The intervals do not all lie on one side of "
+        "zero, so neither credit nor its absence is shown.",
+    ),
+    ("joint", "confirmation_go"): (
+        "Confirmation: go",
+        "Cards were formed where they were asked for, they leave the point error equivalent, and they make "
+        "the forecasts more repeatable. Every gate of the frozen rule held.",
+    ),
+    ("joint", "confirmation_no_go"): (
+        "Confirmation: no go",
+        "The frozen rule asked for three things together: that asking for a card forms one, that it leaves "
+        "the point error equivalent, and that it makes the forecasts more repeatable. Not every gate held, "
+        "so the three are not confirmed together; the gates show which.",
+    ),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """How numbers of one target are said: with how many digits after the point."""
+
+    digits: int
+
+    def number(self, value: Any, *, absent: str = UNDEFINED) -> str:
+        """A level, without a plus sign."""
+        return number(value, self.digits, absent=absent)
+
+    def signed(self, value: Any, *, absent: str = UNDEFINED) -> str:
+        """A gain or a change."""
+        return signed(value, self.digits, absent=absent)
+
+    def percent(self, value: Any) -> str:
+        """A share, which has no unit."""
+        return percent(value)
+
+    def count(self, value: Any) -> str:
+        """A whole number."""
+        return count(value)
+
+    def interval(self, lower: Any, upper: Any, *, say: Callable[[Any, int], str] | None = None) -> str:
+        """`[lo, hi]`, signed unless said otherwise."""
+        return interval(lower, upper, self.digits, say=say or signed)
 
 
 def is_number(value: Any) -> bool:
@@ -116,8 +193,12 @@ def spaced(name: str) -> str:
 
 def title(name: str) -> str:
     """An identifier as the start of a sentence."""
-    words = spaced(name)
-    return words[:1].upper() + words[1:]
+    return capital(spaced(name))
+
+
+def capital(phrase: str) -> str:
+    """A phrase as the start of a sentence."""
+    return phrase[:1].upper() + phrase[1:]
 
 
 def context(name: str) -> str:
@@ -125,9 +206,19 @@ def context(name: str) -> str:
     return CONTEXTS.get(name, name)
 
 
+def short_context(name: str) -> str:
+    """A context's letter, where there is no room for its word."""
+    return name if name in MODELS else context(name)
+
+
 def pair(name: str) -> str:
     """A pair of contexts with a minus sign between."""
     return PAIRS.get(name, name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def decision(rule: Any, status: Any) -> tuple[str, str]:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import importlib
 import importlib.resources
-import io
 import json
-import logging
 import os
 import tempfile
 import urllib.error
 import urllib.request
-import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 from predictive_credit import canonical, tables
-from predictive_credit.config import CsvPool, MoleculeAcePool, MolNetPool, Pool
+from predictive_credit.config import (
+    CsvPool,
+    MoleculeAcePool,
+    MolNetPool,
+    OpenMLPool,
+    OwnPool,
+    PackagedPool,
+    Pool,
+    RegimesPool,
+    TablesPool,
+)
 from predictive_credit.errors import BadSource
-from predictive_credit.sources import checksums, wheels
+from predictive_credit.sources import checksums, openml_tasks, own, packaged, wheels
+from predictive_credit.sources.fetched import Fetched
 from predictive_credit.sources.mirror import mirror
+from predictive_credit.sources.quiet import quiet
 
 SOURCE = "source.json"
 TIMEOUT_SECONDS = 60.0
@@ -32,25 +39,11 @@ LARGEST_BYTES = 256 << 20  # a table larger than this is not one of ours
 GZIP_START = b"\x1f\x8b"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """A pool's raw files by name, and what source.json says of them."""
-
-    files: Mapping[str, bytes]
-    source: str  # "mirror", "package index", "origin" or "file"
-    origin: str  # which wheel, table or address
-    licence: str | None
-    distribution: str | None = None
-    version: str | None = None
-    unpinned: bool = False
-    note: str | None = None
-
-
 def fetch(pool: Pool, destination: Path) -> dict[str, Any]:
     """Write a pool's raw files and source.json into `destination`, complete or not at all.
 
-    Returns what source.json holds: `kind`, `source` (mirror, package index, origin, file), `origin`,
-    `licence`, `distribution`, `version`, `unpinned`, `note` and `files` ({name: sha256, bytes}).
+    Returns what source.json holds: `kind`, `source` (mirror, package index, origin, file, generated),
+    `origin`, `licence`, `distribution`, `version`, `unpinned`, `note` and `files` ({name: sha256, bytes}).
 
     Raises BadSource, in one sentence with the remedy, for content that is not what was pinned, an
     origin that cannot be reached, or a file that is not there.
@@ -84,11 +77,21 @@ def pins(name: str) -> dict[str, Any]:
 
 
 def _fetched(pool: Pool) -> Fetched:
-    if isinstance(pool, MoleculeAcePool):
-        return _moleculeace(pool)
-    if isinstance(pool, MolNetPool):
-        return _molnet(pool)
-    return _csv(pool)
+    readers: dict[type[Any], Callable[[Any], Fetched]] = {
+        MoleculeAcePool: _moleculeace,
+        MolNetPool: _molnet,
+        CsvPool: own.smiles,
+        RegimesPool: _regimes,
+        PackagedPool: packaged.fetched,
+        OpenMLPool: openml_tasks.fetched,
+        TablesPool: own.tables,
+        OwnPool: own.own,
+    }
+    return readers[type(pool)](pool)
+
+
+def _regimes(pool: RegimesPool) -> Fetched:
+    return Fetched(files={}, source="generated", origin="the controlled study's own regimes", licence=None)
 
 
 def _record(pool: Pool, fetched: Fetched) -> dict[str, Any]:
@@ -196,7 +199,7 @@ def molnet_location(dataset: str) -> str:
     """
     module = f"deepchem.molnet.load_function.{dataset}_datasets"
     try:
-        with _quiet():
+        with quiet():
             loader = importlib.import_module(module)
     except ImportError:
         raise BadSource(
@@ -204,23 +207,6 @@ def molnet_location(dataset: str) -> str:
             "< 3.12); install it, or set PREDICTIVE_CREDIT_MIRROR to a directory that holds the table"
         ) from None
     return str(getattr(loader, f"{dataset.upper()}_URL"))
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """DeepChem greets with a dozen lines about frameworks that it does not find."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
 
 
 def download(address: str) -> bytes:
@@ -254,22 +240,6 @@ def _short(error: Exception) -> str:
         return f"HTTP {error.code} {error.reason}"
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return " ".join(str(reason).split()) or type(error).__name__
-
-
-def _csv(pool: CsvPool) -> Fetched:
-    path = Path(pool.path)
-    if not path.name.lower().endswith((".csv", ".csv.gz")):
-        raise BadSource(f"the csv pool asks for {pool.path}; give a .csv or .csv.gz file in pools.csv.path")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise BadSource(f"{pool.path} cannot be read ({reason}); correct pools.csv.path") from None
-    if pool.sha256 is not None:
-        checksums.check(data, pool.sha256, what=pool.path, remedy="restore it, or correct pools.csv.sha256")
-    return Fetched(
-        files={path.name: data}, source="file", origin=path.name, licence=None, unpinned=pool.sha256 is None
-    )
 
 
 __all__ = ["SOURCE", "download", "fetch", "molnet_location", "pins", "read_source"]

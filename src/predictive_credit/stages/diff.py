@@ -50,27 +50,23 @@ def _changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[Cha
 
 def _outcomes(data: bytes, name: str) -> Iterator[tuple[str, str]]:
     for row in tables.parse_csv(data, name):
-        yield row["state_id"], row["value"] or f"undefined ({row['reason']})"
+        yield f"{row['state_id']}/{row['target']}", row["value"] or f"undefined ({row['reason']})"
 
 
 def _explanations(data: bytes, name: str) -> Iterator[tuple[str, str]]:
     for line in data.splitlines():
         row = json.loads(line)
-        yield row["state_id"], f"[{row['agent']}] {row['text']}"
+        yield f"{row['state_id']}/{row['source']}", f"[{row['agent']}] {row['text']}"
 
 
 def _forecasts(data: bytes, name: str) -> Iterator[tuple[str, str]]:
     for line in data.splitlines():
         row = json.loads(line)
-        f = row["forecast"]
-        fallback = f" fallback: {f['reason']}" if f["is_fallback"] else ""
-        yield (
-            row["unit_id"],
-            (
-                f"{f['point']:+.4f} [{f['lower']:+.4f}, {f['upper']:+.4f}]{fallback} "
-                f"({row['reply']['model_resolved'] or row['reply']['model_requested']})"
-            ),
-        )
+        model = row["reply"]["model_resolved"] or row["reply"]["model_requested"]
+        numbers = [f"{f['point']:+.4f} [{f['lower']:+.4f}, {f['upper']:+.4f}]" for f in row["forecasts"]]
+        reasons = {f["reason"] for f in row["forecasts"] if f["is_fallback"]}
+        fallback = f" fallback: {min(reasons)}" if reasons else ""
+        yield row["unit_id"], f"{'; '.join(numbers)}{fallback} ({model})"
 
 
 _READERS: dict[str, tuple[str, Any]] = {

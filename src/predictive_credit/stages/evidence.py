@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from predictive_credit import canonical, tables
+from predictive_credit import canonical, tables, vault
+from predictive_credit.config import StudyConfig
 from predictive_credit.errors import BadSource, OutOfOrder, Tampered
 from predictive_credit.ledger import Event
 from predictive_credit.records import (
@@ -25,7 +26,9 @@ from predictive_credit.records import (
 from predictive_credit.stages.freeze import FROZEN
 from predictive_credit.stages.paths import METRICS, READINGS, Project
 from predictive_credit.studies import STUDIES
+from predictive_credit.studies import params as study_params
 from predictive_credit.studies.evaluation import Scored
+from predictive_credit.studies.study import Study
 
 MANIFEST = "manifest.json"
 DATA_FILES = (*FROZEN, "freeze.json", "outcomes.csv")
@@ -105,34 +108,62 @@ class Evidence:
             outcomes = tuple(
                 Outcome(
                     state_id=r["state_id"],
+                    target=r["target"],
                     value=float(r["value"]) if r["value"] else None,
                     reason=r["reason"] or None,
                 )
                 for r in rows
             )
-            return outcomes, {r["state_id"]: r["salt"] for r in rows}
+            return outcomes, {f"{r['state_id']}/{r['target']}": r["salt"] for r in rows}
         except (KeyError, ValueError, TypeError) as error:
             raise Tampered(f"outcomes.csv does not hold outcomes: {error}") from None
 
+    @property
+    def config(self) -> StudyConfig:
+        """The study's frozen configuration."""
+        params = study_params.parse(self.freeze["params"], origin="freeze.json")
+        (config,) = params.studies.values()
+        return config
+
+    @property
+    def study(self) -> Study:
+        """The declaration under which it was frozen."""
+        config = self.config
+        return STUDIES[config.rule].configured(config)
+
+    def check_commitments(self) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
+        """The opened outcomes, and the ids of those that came after the freeze.
+
+        Raises Tampered unless each of the others is the one committed to, and none is missing.
+        """
+        outcomes, salts = self.outcomes_and_salts()
+        promised = self.json("commitment.json")
+        pending = tuple(promised["pending"])
+        later = {o.id for o in outcomes} & set(pending)
+        if missing := sorted(set(pending) - later):
+            raise Tampered(f"outcomes.csv lacks {missing[0]}, which was still to come at the freeze")
+        sealed = [o for o in outcomes if o.id not in later]
+        vault.check_commitments(sealed, salts, promised["outcomes"])
+        return outcomes, pending
+
     def scored(self) -> Scored:
         """All that scoring needs, out of these files alone."""
-        freeze = self.freeze
-        (config,) = freeze["params"]["studies"].values()
+        study, config = self.study, self.config
         outcomes, _ = self.outcomes_and_salts()
-        plan = self.plan
+        donors: dict[Context, dict[str, str]] = {}
+        for unit in self.plan:
+            shown = None if unit.context is None else study.contexts[unit.context]
+            if unit.context is not None and shown is not None and shown.donor and unit.explanation_of:
+                donors.setdefault(unit.context, {})[unit.state_id] = unit.explanation_of
         return Scored(
-            study=STUDIES[config["rule"]],
+            study=study,
             states=self.states,
-            contexts=tuple(Context(c) for c in config["contexts"]),
-            forecasts={a.unit_id: a.forecast for a in self.answers},
-            outcomes={o.state_id: o for o in outcomes},
+            contexts=tuple(study.asked(config)),
+            forecasts={a.unit_id: a.forecasts for a in self.answers},
+            outcomes={(o.state_id, o.target): o for o in outcomes},
             burn_in=self.burn_in,
-            explanations={e.state_id: e for e in self.explanations},
-            donors={
-                u.state_id: u.explanation_of
-                for u in plan
-                if u.context is Context.DONOR and u.explanation_of is not None
-            },
+            explanations={(e.state_id, e.source): e for e in self.explanations},
+            donors=donors,
         )
 
 

@@ -17,6 +17,7 @@ from predictive_credit.records import (
     Prompt,
     PromptText,
     Reply,
+    Target,
     Unit,
     UnitKind,
     Usage,
@@ -28,7 +29,7 @@ from predictive_credit.stages.paths import Project
 
 def run(project: Project, params: config.Params, name: str) -> str:
     """Write forecasts.jsonl and usage.jsonl once every unit has its reply; the journal grows as they come."""
-    paths, chosen = project.study(name), params.forecaster
+    (study, _), paths, chosen = shell.study(project, params, name), project.study(name), params.forecaster
     units = [u for u in tables.read_records(paths.plan, Unit) if u.kind is UnitKind.FORECAST]
     texts = {t.key: t for t in tables.read_records(paths.prompts, PromptText)}
     burn_in = tables.read_record(paths.burn_in, BurnIn)
@@ -38,13 +39,17 @@ def run(project: Project, params: config.Params, name: str) -> str:
         if known == len(asked):  # nothing to ask: the model need not even be loaded
             replies = {unit_id: journal.get(prompt) for unit_id, prompt in asked}
         else:
-            with closing(forecaster.make(chosen, burn_in, locate=wheels.gguf)) as model:
+            with closing(forecaster.make(chosen, burn_in, study.targets, locate=wheels.gguf)) as model:
                 replies = dict(ask_all(asked, model, journal, title=f"{name} forecasts"))
-    answers = [answer(unit, reply, burn_in) for unit in units if (reply := replies[unit.id]) is not None]
+    answers = [
+        answer(unit, reply, burn_in, study.targets)
+        for unit in units
+        if (reply := replies[unit.id]) is not None
+    ]
     answers.sort(key=lambda a: a.unit_id)
     tables.write_records(paths.forecasts, map(without_usage, answers), scale=params.scale)
     tables.write_records(paths.usage, map(usage, answers), scale=params.scale)
-    fallbacks = sum(a.forecast.is_fallback for a in answers)
+    fallbacks = sum(a.is_fallback for a in answers)
     return (
         f"{name}: {len(answers)} forecasts by {chosen.name} ({known} were answered before, "
         f"{fallbacks} unreadable and now the fallback)"
@@ -66,10 +71,10 @@ def identity(chosen: config.Forecaster, burn_in: BurnIn) -> dict[str, Any]:
     return settings
 
 
-def answer(unit: Unit, reply: Reply, burn_in: BurnIn) -> Answer:
-    """A reply with the forecast read from it, or the frozen fallback."""
-    read = forecaster.read_or_fallback(reply, unit.id, burn_in)
-    return Answer(unit_id=unit.id, prompt_digest=unit.prompt_digest, reply=reply, forecast=read)
+def answer(unit: Unit, reply: Reply, burn_in: BurnIn, targets: Sequence[Target]) -> Answer:
+    """A reply with the forecasts read from it, or the frozen fallback."""
+    read = forecaster.read_or_fallback(reply, unit.id, burn_in, targets)
+    return Answer(unit_id=unit.id, prompt_digest=unit.prompt_digest, reply=reply, forecasts=read)
 
 
 def without_usage(full: Answer) -> Answer:

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from predictive_credit import canonical, config, prompts, tables, vault
+from predictive_credit import (
+    bootstrap,
+    canonical,
+    checks,
+    config,
+    contrasts,
+    decisions,
+    equivalence,
+    exact,
+    panel,
+    prompts,
+    scoring,
+    tables,
+    vault,
+)  # fmt: skip
 from predictive_credit.errors import OutOfOrder, Tampered
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
-from predictive_credit.records import Answer, BurnIn, Unit, UnitKind
+from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
 from predictive_credit.stages import shell
 from predictive_credit.stages.paths import Project, StudyPaths
-from predictive_credit.studies import STUDIES
+from predictive_credit.studies import evaluation, summaries
 
 # Everything a prompt, a reply or an outcome came from. The names are the bundle's file names.
 FROZEN = (
@@ -21,16 +36,21 @@ FROZEN = (
     "forecasts.jsonl", "usage.jsonl", "commitment.json",
 )  # fmt: skip
 
+# What turns forecasts and outcomes into figures. An edit after the freeze is another freeze.
+SCORING = (
+    scoring, bootstrap, panel, contrasts, equivalence, exact, checks, decisions, evaluation, summaries,
+)  # fmt: skip
+
 
 def run(project: Project, params: config.Params, name: str) -> str:
     """Write freeze.json and the frozen event."""
-    paths, study = project.study(name), STUDIES[params.studies[name].rule]
+    paths, (study, _) = project.study(name), shell.study(project, params, name)
     events = shell.read_ledger(paths.ledger("planned"))
     plan = tables.read_records(paths.plan, Unit)
     answers = tables.read_records(paths.forecasts, Answer)
     check_answered(name, plan, answers)
     burn_in = tables.read_record(paths.burn_in, BurnIn)
-    if misread := unfaithful(answers, burn_in):
+    if misread := unfaithful(answers, burn_in, study.targets):
         raise OutOfOrder(
             f"{name}: {len(misread)} forecasts are not what their replies say, first {misread[0]}; "
             f"read the replies again with `dvc repro -f -s forecast@{name}`"
@@ -45,11 +65,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
         "digests": digests,
         "rule": {"name": params.studies[name].rule, "sha256": canonical.digest_bytes(study.rule_source)},
         "prompt_texts": prompts.digest(),
+        "scoring": scoring_digest(),
         "params": frozen_params(params, name),
         "units": {
             "planned": len(plan),
             "forecasts": len(answers),
-            "fallbacks": sum(a.forecast.is_fallback for a in answers),
+            "fallbacks": sum(a.is_fallback for a in answers),
         },
         "models": {
             "requested": sorted({a.reply.model_requested for a in answers}),
@@ -63,6 +84,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
         opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
     )  # fmt: skip
     return f"{name}: frozen, {len(answers)} forecasts, {record['units']['fallbacks']} of them fallbacks"
+
+
+def scoring_digest() -> str:
+    """SHA-256 over the source of every module that scores, resamples or checks."""
+    sources = {module.__name__: Path(str(module.__file__)).read_bytes() for module in SCORING}
+    return canonical.digest({name: canonical.digest_bytes(source) for name, source in sources.items()})
 
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
@@ -96,10 +123,12 @@ def check_answered(name: str, plan: Sequence[Unit], answers: Sequence[Answer]) -
         raise Tampered(f"{name}: forecasts.jsonl answers a unit that was not planned: {min(strangers)}")
 
 
-def unfaithful(answers: Sequence[Answer], burn_in: BurnIn) -> list[str]:
-    """Ids of the units whose recorded forecast is not what their raw reply says, nor its fallback."""
+def unfaithful(answers: Sequence[Answer], burn_in: BurnIn, targets: Sequence[Target]) -> list[str]:
+    """Ids of the units whose recorded forecasts are not what their raw reply says, nor its fallback."""
     return [
-        a.unit_id for a in answers if forecaster.read_or_fallback(a.reply, a.unit_id, burn_in) != a.forecast
+        a.unit_id
+        for a in answers
+        if forecaster.read_or_fallback(a.reply, a.unit_id, burn_in, targets) != a.forecasts
     ]
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from predictive_credit import canonical, config, tables, vault
-from predictive_credit.errors import Sealed, Tampered
+from predictive_credit.errors import OutOfOrder, Sealed, Tampered
 from predictive_credit.ledger import Phase
+from predictive_credit.records import Outcome, State
 from predictive_credit.stages import freeze, shell
 from predictive_credit.stages.paths import Project, StudyPaths
 
-HEADER = ("state_id", "value", "reason", "salt", "scale")
+HEADER = ("state_id", "target", "value", "reason", "salt", "scale")
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -24,21 +26,83 @@ def run(project: Project, params: config.Params, name: str) -> str:
         )
     check_frozen(name, paths, events[-1].digests["freeze.json"])
     key = vault.study_key(vault.master_key(), name)
-    outcomes = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
-    promised = tables.read_json(paths.commitment)["outcomes"]
-    salts = {o.state_id: vault.salt(key, o) for o in outcomes}
-    vault.check_commitments(outcomes, salts, promised)
+    sealed = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
+    promised = tables.read_json(paths.commitment)
+    vault.check_commitments(sealed, {o.id: vault.salt(key, o) for o in sealed}, promised["outcomes"])
+    outcomes = sorted([*sealed, *late(project, params, name, promised["pending"])], key=lambda o: o.id)
+    salts = {o.id: vault.salt(key, o) for o in outcomes}
     # Logged before the file exists: a kill in between may not hide that they were readable.
     # An undefined outcome is nothing to know: under another seed it would be the same again.
-    vault.log_opening((promised[o.state_id] for o in outcomes if o.value is not None), shell.now())
-    rows = [(o.state_id, o.value, o.reason, salts[o.state_id], params.scale) for o in outcomes]
+    vault.log_opening(
+        (vault.commitment(o, salts[o.id]) for o in outcomes if o.value is not None), shell.now()
+    )
+    rows = [(o.state_id, o.target, o.value, o.reason, salts[o.id], params.scale) for o in outcomes]
     tables.write_csv(paths.outcomes, HEADER, rows)
     shell.record(
         project, paths.ledger("opened"), events, Phase.OPENED, study=name, scale=params.scale,
         digests={"outcomes.csv": canonical.digest_file(paths.outcomes)},
     )  # fmt: skip
     undefined = sum(o.value is None for o in outcomes)
-    return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed"
+    came = f", {len(promised['pending'])} arrived after the freeze" if promised["pending"] else ""
+    return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed{came}"
+
+
+def late(project: Project, params: config.Params, name: str, pending: Sequence[str]) -> tuple[Outcome, ...]:
+    """The outcomes that did not exist at the freeze, every one of them.
+
+    Raises Sealed, saying where to put them, while any is missing.
+    """
+    if not pending:
+        return ()
+    study, setting = shell.study(project, params, name)
+    path = arrived_file(project, params, name)
+    found: tuple[Outcome, ...] = ()
+    if study.arrived is not None and path is not None:
+        states = tables.read_records(project.study(name).states, State)
+        found = tuple(o for o in study.arrived(setting, states, path) if o.id in set(pending))
+    if missing := sorted(set(pending) - {o.id for o in found}):
+        raise Sealed(
+            f"{name}: the forecasts are frozen and {len(missing)} of {len(pending)} outcomes have not come "
+            f"yet, first {missing[0]}; when they have, `predictive-credit open {name} --outcomes FILE`"
+        )
+    return found
+
+
+def arrived_file(project: Project, params: config.Params, name: str) -> Path | None:
+    """The file of outcomes that came later: what `predictive-credit open` filed, else the pool's own."""
+    if kept := sorted(project.arrived(name).glob("outcomes.*")):
+        return kept[0]
+    own = getattr(params.pools[params.studies[name].pool], "outcomes", None)
+    return Path(own) if own is not None and Path(own).is_file() else None
+
+
+def arrive(project: Project, params: config.Params, name: str, outcomes: Path) -> None:
+    """File outcomes that came after the freeze, once they are known to be readable and complete.
+
+    Raises as `late` does, and OutOfOrder for a study whose outcomes are executed here.
+    """
+    paths = project.study(name)
+    refuse_before_freeze(name, paths)
+    study, setting = shell.study(project, params, name)
+    pending = tables.read_json(paths.commitment)["pending"]
+    if study.arrived is None or not pending:
+        raise OutOfOrder(
+            f"{name}: every outcome was sealed before the freeze, so none can arrive; "
+            f"leave --outcomes out to open them"
+        )
+    states = tables.read_records(paths.states, State)
+    came = {o.id for o in study.arrived(setting, states, outcomes)}
+    if missing := sorted(set(pending) - came):
+        raise Sealed(
+            f"{name}: {outcomes} holds {len(set(pending) & came)} of the {len(pending)} outcomes still to "
+            f"come, first missing {missing[0]}; they are opened together, so add it"
+        )
+    folder = project.arrived(name)
+    for old in folder.glob("outcomes.*"):
+        if old.read_bytes() != outcomes.read_bytes() and paths.ledger("opened").exists():
+            raise OutOfOrder(f"{name}: other outcomes were opened already ({old}); they stand")
+        old.unlink()
+    tables.write_bytes(folder / f"outcomes{''.join(outcomes.suffixes)}", outcomes.read_bytes())
 
 
 def refuse_before_freeze(name: str, paths: StudyPaths) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-METRICS = ("decision", "checks", "contrasts", "contexts", "endpoints", "outcomes")
+METRICS = ("decision", "checks", "contrasts", "contexts", "tasks", "outcomes", "explanations")
 # The sentences of checks and decision, beside the metrics: `dvc metrics diff` is a table of figures.
 READINGS = "readings"
 
@@ -32,6 +32,10 @@ class Project:
 
     def pool_metrics(self, pool: str) -> Path:
         return self.root / "metrics" / "pools" / f"{pool}.json"
+
+    def arrived(self, study: str) -> Path:
+        """Where outcomes lie that came after the freeze."""
+        return self.root / "data" / "arrived" / study
 
     def study(self, name: str) -> StudyPaths:
         return StudyPaths(

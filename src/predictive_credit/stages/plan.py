@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from predictive_credit import canonical, config, planning, tables, vault
-from predictive_credit.agents import agent
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
-from predictive_credit.records import Context, Explanation, State
-from predictive_credit.stages import shell
+from predictive_credit.records import Explanation, State, Unit, UnitKind
+from predictive_credit.stages import explain, shell
 from predictive_credit.stages.paths import Project
-from predictive_credit.studies import STUDIES
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
     """Write plan.jsonl, prompts.jsonl and the planned and sealed events."""
-    study, paths = params.studies[name], project.study(name)
+    (study, setting), paths = shell.study(project, params, name), project.study(name)
     states = tables.read_records(paths.states, State)
-    explanations = {e.state_id: e for e in tables.read_records(paths.explanations, Explanation)}
-    sampling = agent.sampling(params.agent)
-    card_texts = [agent.card_prompt(state, sampling=sampling) for state in states]
-    cards = [planning.card_unit(s, t, seed=params.seed) for s, t in zip(states, card_texts, strict=True)]
+    explanations = tables.read_records(paths.explanations, Explanation)
+    sources = [(state.id, UnitKind.ELICIT, text) for state, _, text in explain.sources(study, states, params)]
+    sources += [
+        (e.state_id, UnitKind.EXTRACT, text) for e, text in explain.extractions(study, explanations, params)
+    ]
+    units = [planning.source_unit(*source, seed=params.seed) for source in sources]
+    donors = study.donors(setting.config, states)
     forecasts, texts = planning.forecast_units(
-        states, explanations, [Context(c) for c in study.contexts],
-        sampling=forecaster.sampling(params.forecaster),
-        calls=STUDIES[study.rule].calls_per_context, seed=params.seed,
+        states, {(e.state_id, e.source): e for e in explanations}, study.asked(setting.config),
+        donors=donors, targets=study.targets,
+        sampling=forecaster.sampling(params.forecaster, study.targets),
+        calls=study.calls_per_context, seed=params.seed,
     )  # fmt: skip
-    # In asking order, which is also the order of ids within a kind: states are sorted, D < M < S.
-    tables.write_records(paths.plan, [*cards, *forecasts], scale=params.scale)
-    tables.write_records(
-        paths.prompts, sorted([*card_texts, *texts], key=lambda t: t.key), scale=params.scale
-    )
+    units += forecasts
+    # In asking order: sources, what is read from them, forecasts state by state.
+    tables.write_records(paths.plan, units, scale=params.scale)
+    texts += [text for _, _, text in sources]
+    tables.write_records(paths.prompts, sorted(texts, key=lambda t: t.key), scale=params.scale)
     ledger = paths.ledger("planned")
     digests = {file: canonical.digest_file(paths.data / file) for file in ("plan.jsonl", "prompts.jsonl")}
-    digests["donors"] = canonical.digest(
-        {u.state_id: u.explanation_of for u in forecasts if u.context == "S"}
-    )
+    digests["donors"] = canonical.digest({str(context): donors[context] for context in sorted(donors)})
     planned = shell.record(
         project, ledger, (), Phase.PLANNED, study=name, scale=params.scale, digests=digests
     )
@@ -45,8 +46,14 @@ def run(project: Project, params: config.Params, name: str) -> str:
         digests={"commitment.json": canonical.digest_file(paths.commitment)},
         opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
     )  # fmt: skip
-    units = len(cards) + len(forecasts)
-    return f"{name}: {len(states)} states, {units} units ({len(cards)} cards, {len(forecasts)} forecasts)"
+    return f"{name}: {len(states)} states, {len(units):,} units ({said(units)})"
+
+
+def said(units: Sequence[Unit]) -> str:
+    """Units by kind, in words."""
+    words = {UnitKind.ELICIT: "explanations", UnitKind.EXTRACT: "extractions", UnitKind.FORECAST: "forecasts"}
+    counts = Counter(unit.kind for unit in units)
+    return ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -14,6 +14,7 @@ from predictive_credit.report.view import StudyView
 from predictive_credit.stages import evidence, shell
 from predictive_credit.stages.evidence import FILES, Evidence
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
 
 
 def run(project: Project, params: config.Params) -> str:
@@ -26,11 +27,11 @@ def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
     """Write the page of a project's studies, or of bundles."""
     project = Project(root)
     if not bundles and to is None:
-        return run(project, config.load(project.params))
+        return run(project, study_params.load(project.params))
     found = (
         [evidence.bundle(folder) for folder in bundles]
         if bundles
-        else [evidence.workspace(project, name) for name in config.load(project.params).studies]
+        else [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
     )
     return write(found, to or project.page)
 
@@ -48,6 +49,7 @@ def view(found: Evidence) -> StudyView:
     outcomes, _ = found.outcomes_and_salts()
     return StudyView(
         name=found.freeze["study"],
+        study=found.study,
         metrics=found.metrics(),
         pool=found.json("pool.json"),
         freeze=found.freeze,
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     def action() -> int:
         project = Project(args.root)
-        print(run(project, config.load(project.params)))
+        print(run(project, study_params.load(project.params)))
         return 0
 
     sys.exit(shell.guarded(action))

@@ -13,6 +13,9 @@ from predictive_credit import __version__, config, ledger, tables
 from predictive_credit.errors import BadConfig, PredictiveCreditError
 from predictive_credit.ledger import Event, Phase
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import STUDIES
+from predictive_credit.studies import params as study_params
+from predictive_credit.studies.study import Setting, Study
 
 Run = Callable[[Project, config.Params, str], str]
 
@@ -43,7 +46,7 @@ def main(run: Run, option: str, doc: str | None, argv: Sequence[str] | None) -> 
 
     def action() -> int:
         project = Project(args.root)
-        params = config.load(project.params)
+        params = study_params.load(project.params)
         known = params.pools if option == "pool" else params.studies
         if args.name not in known:
             raise BadConfig(f"no {option} {args.name!r} in params.yaml; it holds {', '.join(sorted(known))}")
@@ -51,6 +54,16 @@ def main(run: Run, option: str, doc: str | None, argv: Sequence[str] | None) -> 
         return 0
 
     sys.exit(guarded(action))
+
+
+def study(project: Project, params: config.Params, name: str) -> tuple[Study, Setting]:
+    """A configured study's declaration, and where its suite works."""
+    chosen = params.studies[name]
+    setting = Setting(
+        name=name, config=chosen, seed=params.seed, execution=params.execution,
+        features=project.features(chosen.pool), burn_in=project.features(chosen.burn_in),
+    )  # fmt: skip
+    return STUDIES[chosen.rule].configured(chosen), setting
 
 
 def now() -> str:

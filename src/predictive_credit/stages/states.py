@@ -7,22 +7,18 @@ from collections.abc import Sequence
 from predictive_credit import config, tables
 from predictive_credit.stages import shell
 from predictive_credit.stages.paths import Project
-from predictive_credit.studies.molecular import features
-from predictive_credit.studies.molecular import states as molecular
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
     """Write states.jsonl."""
-    study = params.studies[name]
-    table, computed = features.load(project.features(study.pool))
-    splits = molecular.splits(table, study, seed=params.seed)
-    made = molecular.states(table, computed, study, splits, study=name, execution=params.execution)
+    study, setting = shell.study(project, params, name)
+    made = study.states(setting)
     tables.write_records(project.study(name).states, made, scale=params.scale)
     n = len({state.task for state in made})
-    source = f"from pool {study.pool}"
-    if study.endpoints is None and n < study.n_endpoints:
-        source = f"of the {study.n_endpoints} asked: pool {study.pool} has no more"
-    return f"{name}: {len(made)} states of {n} endpoints {source} ({params.scale})"
+    asked = study.count(setting.config, params.pools).states
+    short = f" of the {asked} asked: the pool has no more" if len(made) < asked else ""
+    tasks = f"{n} {study.task_words[n != 1]} from pool {setting.config.pool}"
+    return f"{name}: {len(made)} states{short}, {tasks} ({params.scale})"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

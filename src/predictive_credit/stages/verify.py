@@ -15,18 +15,17 @@ from typing import Any
 
 import yaml
 
-from predictive_credit import canonical, cards, config, ledger, prompts, streams, vault
+from predictive_credit import canonical, cards, ledger, planning, prompts, streams
 from predictive_credit.contexts import forecast_prompt
-from predictive_credit.donors import seed_donors
 from predictive_credit.errors import BadSource, PredictiveCreditError
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Event, Phase
-from predictive_credit.records import Context, UnitKind
+from predictive_credit.records import UnitKind
 from predictive_credit.stages import evidence
 from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evidence
-from predictive_credit.stages.freeze import check_answered, unfaithful
+from predictive_credit.stages.freeze import check_answered, scoring_digest, unfaithful
 from predictive_credit.stages.paths import Project
-from predictive_credit.studies import STUDIES
+from predictive_credit.studies import params as study_params
 from predictive_credit.studies.evaluation import evaluate
 
 
@@ -46,7 +45,7 @@ def verify(target: Path) -> tuple[list[Evidence], list[Finding]]:
     if (target / MANIFEST).is_file():
         found = [evidence.bundle(target)]
     elif (target / "params.yaml").is_file():
-        params = config.load(target / "params.yaml")
+        params = study_params.load(target / "params.yaml")
         found = [evidence.workspace(Project(target), name) for name in params.studies]
     else:
         raise BadSource(
@@ -141,7 +140,7 @@ def _digest(found: Evidence, name: str) -> str | None:
 def _rule(found: Evidence) -> Iterator[Finding]:
     """The frozen rule is the installed one, and the params are the frozen ones."""
     frozen = found.freeze
-    installed = STUDIES[frozen["rule"]["name"]].rule_source
+    installed = found.study.rule_source
     if canonical.digest_bytes(installed) != frozen["rule"]["sha256"]:
         yield Finding(
             "rule.py", "decided under another rule than the installed one; it cannot be replayed here"
@@ -154,23 +153,23 @@ def _rule(found: Evidence) -> Iterator[Finding]:
 
 def _commitments(found: Evidence) -> Iterator[Finding]:
     """Every opened outcome is the one committed to."""
-    outcomes, salts = found.outcomes_and_salts()
     try:
-        vault.check_commitments(outcomes, salts, found.json("commitment.json")["outcomes"])
+        found.check_commitments()
     except PredictiveCreditError as error:
         yield Finding("outcomes.csv", str(error))
 
 
 def _plan(found: Evidence) -> Iterator[Finding]:
     """Seeds, donors, prompts: each unit asks what the protocol says it asks."""
-    frozen, plan, texts = found.freeze, found.plan, found.prompts
+    frozen, texts, study = found.freeze, found.prompts, found.study
+    params = study_params.parse(frozen["params"], origin="freeze.json")
     states = {s.id: s for s in found.states}
-    cards_by_state = {e.state_id: e for e in found.explanations}
-    donors = seed_donors(states.values()) if any(u.context is Context.DONOR for u in plan) else {}
+    explanations = {(e.state_id, e.source): e for e in found.explanations}
+    donors = study.donors(found.config, found.states)
     # Another package version may word its prompts differently; the digests still bind the frozen text.
     same_texts = frozen["prompt_texts"] == prompts.digest()
-    sampling = forecaster.sampling(config.parse(frozen["params"], origin="freeze.json").forecaster)
-    for unit in plan:
+    sampling = forecaster.sampling(params.forecaster, study.targets)
+    for unit in found.plan:
         text = texts[unit.id.rsplit("/", 1)[0] if unit.kind is UnitKind.FORECAST else unit.id]
         if unit.seed != streams.unit_seed(frozen["params"]["seed"], unit.id):
             yield Finding("plan.jsonl", f"the seed of {unit.id} is not derived from the study's seed")
@@ -178,14 +177,16 @@ def _plan(found: Evidence) -> Iterator[Finding]:
             yield Finding("prompts.jsonl", f"the prompt of {unit.id} is not the one planned")
         if unit.kind is not UnitKind.FORECAST or unit.context is None:
             continue
-        shown = {Context.MATCHED: unit.state_id, Context.DONOR: donors.get(unit.state_id)}.get(unit.context)
-        if unit.explanation_of != shown:
-            yield Finding(
-                "plan.jsonl", f"{unit.id} shows the explanation of {unit.explanation_of}, not {shown}"
-            )
+        state, showing = states[unit.state_id], study.contexts[unit.context]
+        shown = planning.shown(state, unit.context, showing, donors, states)
+        of = None if shown is None else shown[0]
+        if unit.explanation_of != of:
+            yield Finding("plan.jsonl", f"{unit.id} shows the explanation of {unit.explanation_of}, not {of}")
         elif same_texts:
-            explanation = cards_by_state[shown] if shown else None
-            asked = forecast_prompt(states[unit.state_id], unit.context, explanation, sampling=sampling)
+            explanation = None if shown is None else explanations[shown]
+            asked = forecast_prompt(
+                state, unit.context, explanation, showing=showing, targets=study.targets, sampling=sampling
+            )
             if asked != text:
                 yield Finding(
                     "prompts.jsonl", f"the prompt of {unit.id} does not follow from its state and card"
@@ -195,43 +196,49 @@ def _plan(found: Evidence) -> Iterator[Finding]:
 def _replies(found: Evidence) -> Iterator[Finding]:
     """Every forecast is what its raw reply says, or the frozen fallback."""
     check_answered(found.freeze["study"], found.plan, found.answers)
-    for unit_id in unfaithful(found.answers, found.burn_in):
+    for unit_id in unfaithful(found.answers, found.burn_in, found.study.targets):
         yield Finding("forecasts.jsonl", f"the forecast of {unit_id} is not what its reply says")
 
 
 def _cards(found: Evidence) -> Iterator[Finding]:
-    """Every card is read from its text, every slot's quote occurs there."""
+    """Every card is read from its text, or from what an extractor said of it with quotes that occur there."""
     for explanation in found.explanations:
-        if cards.read_card(explanation.text) != explanation.card:
-            yield Finding(
-                "explanations.jsonl", f"the card of {explanation.state_id} is not what its text says"
-            )
+        if explanation.extraction is None:
+            read = cards.read_card(explanation.text)
+        else:
+            read = cards.supported(cards.read_extraction(explanation.extraction), explanation.text)
+        if read != explanation.card:
+            yield Finding("explanations.jsonl", f"the card of {explanation.id} is not what its text says")
+        if (explanation.extraction is not None) != (explanation.source in found.study.extracted):
+            yield Finding("explanations.jsonl", f"{explanation.id} was not read as the study declares")
 
 
 def _metrics(found: Evidence) -> Iterator[Finding]:
     """Losses, contrasts, checks, gates and decision again, from the same streams."""
     frozen = found.freeze
-    params = config.parse(frozen["params"], origin="freeze.json")
+    params = study_params.parse(frozen["params"], origin="freeze.json")
     again = evaluate(
         found.scored(), seed=params.seed, inference=params.inference, scale=frozen["scale"],
         integrity=integrity(found),
     )  # fmt: skip
     for name, value in evidence.metric_files(again).items():
         if (where := _unequal(found.json(f"metrics/{name}.json"), value, name)) is not None:
-            yield Finding(f"metrics/{name}.json", f"{where} is not what the frozen files give")
+            changed = frozen["scoring"] != scoring_digest()
+            how = ", read by other scoring code than was frozen" if changed else ""
+            yield Finding(f"metrics/{name}.json", f"{where} is not what the frozen files give{how}")
 
 
 def integrity(found: Evidence) -> dict[str, Any]:
     """What the commitment check reports of the ledger. Raises Tampered if chain or outcomes do not hold."""
     events = {event.phase: event for event in found.ledger}
     ledger.check_chain(found.ledger)
-    outcomes, salts = found.outcomes_and_salts()
-    vault.check_commitments(outcomes, salts, found.json("commitment.json")["outcomes"])
+    outcomes, pending = found.check_commitments()
     return {
         "chain_ok": True,
         "commitments_ok": True,
         "opened_after_freeze": events[Phase.FROZEN].index < events[Phase.OPENED].index,
         "planned_after_opening": _opened_before(events, len(outcomes)),
+        "arrived_after_freeze": len(pending),
     }
 
 

@@ -6,6 +6,7 @@ Pure: records in, dicts out. An undefined number is None, never NaN, and never 0
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,21 +16,33 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from predictive_credit import checks
-from predictive_credit import panel as panels
+from predictive_credit.bootstrap import Design
 from predictive_credit.cards import stated_target
+from predictive_credit.checks import Signal
 from predictive_credit.config import Inference
 from predictive_credit.contrasts import Contrast, estimate
 from predictive_credit.decisions import Decision, by_name
 from predictive_credit.errors import Unpaired
-from predictive_credit.panel import MEASURES, Gain, Panel
-from predictive_credit.records import BurnIn, Context, Explanation, Forecast, Outcome, State
+from predictive_credit.panel import MEASURES, Gain, Measure, Panel, gain, order, task_scale
+from predictive_credit.panel import losses as unit_losses
+from predictive_credit.records import BurnIn, Context, Explanation, Forecast, Outcome, Source, State
 from predictive_credit.streams import stream
-from predictive_credit.studies.study import Study
-from predictive_credit.studies.summaries import SCALED, contexts, endpoints, outcomes
+from predictive_credit.studies.study import Donors, Findings, Formation, Study
+from predictive_credit.studies.summaries import (
+    SCALED,
+    contexts,
+    explanations,
+    formation,
+    outcomes,
+    tasks,
+)
 
 Array = NDArray[np.float64]
+Panels = Mapping[str, Panel]  # by target, in the study's order
+Pair = tuple[str, str]  # other context, matched context
+ByPair = Mapping[str, Contrast]
+Contrasts = Mapping[str, Mapping[str, ByPair]]  # by target, measure and pair
 
-PAIRS: tuple[tuple[str, str], ...] = (("D", "M"), ("S", "M"), ("D", "S"))  # other, matched
 FEW_CLUSTERS = 12
 
 
@@ -40,11 +53,11 @@ class Scored:
     study: Study
     states: tuple[State, ...]  # sorted by id
     contexts: tuple[Context, ...]  # as configured; may be fewer than the study declares
-    forecasts: Mapping[str, Forecast]  # by unit id, `state id/context/call`
-    outcomes: Mapping[str, Outcome]  # by state id
+    forecasts: Mapping[str, tuple[Forecast, ...]]  # by unit id, one a target in the study's order
+    outcomes: Mapping[tuple[str, str], Outcome]  # by state id and target
     burn_in: BurnIn
-    explanations: Mapping[str, Explanation]  # by state id
-    donors: Mapping[str, str]  # state id to the state whose explanation it is shown in S
+    explanations: Mapping[tuple[str, Source], Explanation]  # by state id and source
+    donors: Donors  # by context that shows a donor's explanation
 
     @property
     def name(self) -> str:
@@ -53,188 +66,234 @@ class Scored:
 
 
 def losses(scored: Scored) -> pd.DataFrame:
-    """One row per forecast unit, sorted by unit id; see `loss_table` for the columns."""
-    panel = to_panel(scored)
+    """One row per forecast unit and target, sorted by these; see `loss_table` for the columns."""
+    seeds = [s.seed for s in scored.states]
     by_state = pd.DataFrame(
         {
             "state_id": [s.id for s in scored.states],
             "task": [s.task for s in scored.states],
-            "budget": [s.budget for s in scored.states],
-            "seed": [s.seed for s in scored.states],
+            "budget": pd.Series([s.budget for s in scored.states], dtype=float),
+            "seed": pd.Series(seeds, dtype="Int64" if None in seeds else "int64"),
+            "cluster": ["/".join(s.cluster) for s in scored.states],
             "intervention": [s.intervention.name for s in scored.states],
         }
     )
-    return loss_table(panel, by_state)
+    return loss_table(to_panels(scored), by_state)
 
 
 def evaluate(
     scored: Scored, *, seed: int, inference: Inference, scale: str, integrity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Decision, checks, contrasts, contexts, endpoints and outcomes of one study.
+    """Decision, checks, contrasts, contexts, tasks, outcomes and explanations of one study.
 
     seed names, with the study and the analysis, every random stream. integrity is what the shell
     verified of the order of events; see `checks.commitment`. Raises Unpaired for a missing, extra
     or doubled forecast or state.
     """
-    panel = to_panel(scored)
-    found = all_contrasts(panel, scored.study, scored.name, seed=seed, inference=inference)
-    primary = found[scored.study.primary_loss]
-    decision = scored.study.decide(scored.name, primary)
-    run_notes = _run_notes(panel, scored.study, scale, integrity)
-    interventions = [s.intervention.name for s in scored.states]
-    reasons = [scored.outcomes[s.id].reason for s in scored.states]
+    study, panels = scored.study, to_panels(scored)
+    published = study.published
+    contrasts = all_contrasts(panels, study, scored.name, seed=seed, inference=inference)
+    formed = _formation(scored, _first(panels).design, seed=seed, inference=inference)
+    decision = study.decide(scored.name, Findings(contrasts=contrasts, formation=formed))
+    run_notes = _run_notes(_first(panels), study, scale, integrity)
+    levels = contexts(panels, scored.burn_in, scored.name, seed=seed, inference=inference)
+    pairs = [pair for pair in pairs_of(_first(panels).contexts) if pair[1] == "M"]
     reports: dict[str, dict[str, Any]] = {
-        "decision": _decision(decision, run_notes + notes(panel, scored.study, primary)),
-        "checks": _checks(panel, scored, found, seed=seed, inference=inference, integrity=integrity),
-        "contrasts": _contrasts(found, scored.study),
-        "contexts": contexts(panel, scored.burn_in, scored.name, seed=seed, inference=inference)
-        | {"published": dict(scored.study.published.get("contexts", {}))},
-        "endpoints": {"endpoints": endpoints(panel, scored.burn_in)},
-        "outcomes": outcomes(panel, interventions, reasons)
-        | {"published": dict(scored.study.published.get("outcomes", {}))},
+        "decision": _decision(decision, run_notes + notes(panels, study, contrasts)),
+        "checks": _checks(panels, scored, contrasts, seed=seed, inference=inference, integrity=integrity),
+        "contrasts": _contrasts(contrasts, study),
+        "contexts": {
+            target: of | {"published": _printed(published, "contexts", target)}
+            for target, of in levels.items()
+        },
+        "tasks": {
+            target: tasks(panel, scored.burn_in.targets[target], pairs) for target, panel in panels.items()
+        },
+        "outcomes": {
+            target: outcomes(
+                panel, scored.states, [scored.outcomes[s.id, target].reason for s in scored.states]
+            )
+            | {"published": _printed(published, "outcomes", target)}
+            for target, panel in panels.items()
+        },
+        "explanations": explanations([*scored.explanations.values()], scored.outcomes, study.targets)
+        | {
+            "formation": None if formed is None else asdict(formed),
+            "published": _printed(published, "explanations"),
+        },
     }
     label = {"study": scored.name, "scale": scale}
     return {name: label | report for name, report in reports.items()}
 
 
-def to_panel(scored: Scored) -> Panel:
-    """Records as gap-free arrays, (state, context, call) in the configured order."""
-    states = tuple(s.id for s in scored.states)
+def to_panels(scored: Scored) -> dict[str, Panel]:
+    """Records as gap-free arrays by target, (state, context, call) in the configured order."""
+    study, states = scored.study, tuple(s.id for s in scored.states)
     asked = tuple(str(c) for c in scored.contexts)
-    calls = tuple(range(1, scored.study.calls_per_context + 1))
-    missing = [s for s in states if s not in scored.outcomes]
+    calls = tuple(range(1, study.calls_per_context + 1))
+    wanted = [(s, target.name) for s in states for target in study.targets]
+    missing = ["/".join(key) for key in wanted if key not in scored.outcomes]
     if missing:
         raise Unpaired(
-            f"{len(missing)} states have no executed outcome, first {missing[0]}; run the execute stage again"
+            f"{len(missing)} outcomes were not executed, first {missing[0]}; run the execute stage again"
         )
-    forecasts = list(scored.forecasts.values())
-    place = panels.order([_key(unit) for unit in scored.forecasts], states, asked, calls)
-    tasks, positions = panels.cells([(s.task, s.budget, s.seed) for s in scored.states])
-    values = [scored.outcomes[s].value for s in states]
-    return Panel(
-        states=states,
-        contexts=asked,
-        calls=calls,
-        endpoints=tasks,
-        cells=positions,
-        point=np.array([f.point for f in forecasts], dtype=float)[place],
-        lower=np.array([f.lower for f in forecasts], dtype=float)[place],
-        upper=np.array([f.upper for f in forecasts], dtype=float)[place],
-        is_fallback=np.array([f.is_fallback for f in forecasts], dtype=bool)[place],
-        outcome=np.array([np.nan if v is None else v for v in values], dtype=float),
-        bounds=scored.study.outcome_bounds,
-    )
+    place = order([_key(unit) for unit in scored.forecasts], states, asked, calls)
+    task_names, task_of = np.unique([s.task for s in scored.states], return_inverse=True)
+    design = design_of([s.cluster for s in scored.states], study)
+    panels = {}
+    for k, target in enumerate(study.targets):
+        forecasts = [_of_target(unit, of, k, target.name) for unit, of in scored.forecasts.items()]
+        values = [scored.outcomes[s, target.name].value for s in states]
+        panels[target.name] = Panel(
+            states=states,
+            contexts=asked,
+            calls=calls,
+            tasks=tuple(map(str, task_names)),
+            task_of=task_of,
+            design=design,
+            target=target,
+            point=np.array([f.point for f in forecasts], dtype=float)[place],
+            lower=np.array([f.lower for f in forecasts], dtype=float)[place],
+            upper=np.array([f.upper for f in forecasts], dtype=float)[place],
+            is_fallback=np.array([f.is_fallback for f in forecasts], dtype=bool)[place],
+            outcome=np.array([np.nan if v is None else v for v in values], dtype=float),
+        )
+    return panels
 
 
-def loss_table(panel: Panel, by_state: pd.DataFrame) -> pd.DataFrame:
-    """Losses of every unit as rows sorted by unit id.
+def design_of(clusters: Sequence[tuple[str, ...]], study: Study) -> Design:
+    """The bootstrap's design of a study; clusters: one path a state, in the states' order."""
+    return Design(paths=tuple(clusters), drawn=tuple(level.is_drawn for level in study.levels))
 
-    by_state: one row per state of the panel, in its order, with `state_id`, `task`, `budget`,
-    `seed` and whatever else should stand on each of its units. Adds unit_id, context, call, point,
-    lower, upper, is_fallback, outcome, point_error, interval_score (NaN where the outcome is
-    undefined), covered, width and direction_correct (NA where undefined or the outcome is 0).
+
+def loss_table(panels: Panels, by_state: pd.DataFrame) -> pd.DataFrame:
+    """Losses of every unit and target as rows, sorted by unit id, then target.
+
+    by_state: one row per state of the panels, in their order, with `state_id`, `task`, `budget`,
+    `seed`, `cluster` and whatever else should stand on each of its units. Adds unit_id, context,
+    call, target, point, lower, upper, is_fallback, outcome, point_error, interval_score (NaN where
+    the outcome is undefined), covered, width and direction_correct (NA where undefined or the
+    outcome is 0).
     """
-    n_state, n_context, n_call = panel.point.shape
-    rows = by_state.loc[by_state.index.repeat(n_context * n_call)].reset_index(drop=True)
-    rows["context"] = np.tile(np.repeat(panel.contexts, n_call), n_state)
-    rows["call"] = np.tile(panel.calls, n_state * n_context)
-    rows["unit_id"] = rows["state_id"] + "/" + rows["context"] + "/" + rows["call"].astype(str)
-    rows["point"], rows["lower"], rows["upper"] = (a.ravel() for a in (panel.point, panel.lower, panel.upper))
-    rows["is_fallback"] = panel.is_fallback.ravel()
-    rows["outcome"] = np.repeat(panel.outcome, n_context * n_call)
-    rows["point_error"] = panels.losses(panel, "point_error").ravel()
-    rows["interval_score"] = panels.losses(panel, "interval_score").ravel()
-    rows["covered"] = _flags(1.0 - panels.losses(panel, "covered"))
-    rows["width"] = panels.losses(panel, "width").ravel()
-    rows["direction_correct"] = _flags(1.0 - panels.losses(panel, "direction"))
-    first = ["unit_id", "state_id", "task", "budget", "seed", "context", "call"]
-    rows = rows[[*first, *(column for column in rows if column not in first)]]
-    return rows.sort_values("unit_id", ignore_index=True)
+    panel, names = _first(panels), sorted(panels)
+    # The order of the ids of units, which end in `/context/call`: `a/` comes after `a-b/`.
+    states = np.array(_sorted_positions([f"{s}/" for s in panel.states]))
+    asked = np.array(_sorted_positions(panel.contexts))
+    units = [(panel.contexts[c], call, name) for c in asked for call in panel.calls for name in names]
+
+    def of_units(values: Sequence[Any]) -> Any:
+        """One value a unit and target of a state, for every state."""
+        return pd.Series(values).iloc[np.tile(np.arange(len(units)), len(states))].array
+
+    def column(values: Mapping[str, Array]) -> Array:
+        return np.stack([values[name][states][:, asked] for name in names], axis=-1).ravel()
+
+    def loss(measure: Measure) -> Array:
+        return column({name: unit_losses(panels[name], measure) for name in names})
+
+    rows = by_state.iloc[np.repeat(states, len(units))].reset_index(drop=True)
+    rows["unit_id"] = rows["state_id"] + of_units([f"/{context}/{call}" for context, call, _ in units])
+    for at, name in enumerate(("context", "call", "target")):
+        rows[name] = of_units([unit[at] for unit in units])
+    for field in ("point", "lower", "upper", "is_fallback"):
+        rows[field] = column({name: getattr(panels[name], field) for name in names})
+    rows["outcome"] = column(
+        {name: np.broadcast_to(p.outcome[:, None, None], p.point.shape) for name, p in panels.items()}
+    )
+    rows["point_error"] = loss("point_error")
+    rows["interval_score"] = loss("interval_score")
+    rows["covered"] = _flags(1.0 - loss("covered"))
+    rows["width"] = loss("width")
+    rows["direction_correct"] = _flags(1.0 - loss("direction"))
+    first = ["unit_id", "target", "state_id", "task", "budget", "seed", "cluster", "context", "call"]
+    return rows[[*first, *(name for name in rows if name not in first)]]
 
 
 def all_contrasts(
-    panel: Panel, study: Study, name: str, *, seed: int, inference: Inference
-) -> dict[str, dict[str, Contrast]]:
-    """Contrasts by measure and pair, `D-M` and `S-M`, for drift also `D-S`.
+    panels: Panels, study: Study, name: str, *, seed: int, inference: Inference
+) -> dict[str, dict[str, dict[str, Contrast]]]:
+    """Contrasts by target, measure and pair; see `pairs_of`.
 
-    A pair with a context that was not asked is absent. Each pair has its own stream, so neither a
-    further pair nor a further measure moves an interval.
+    A pair with a context that was not asked is absent. Each pair has its own stream, which its
+    measures and targets share: neither a further pair nor a further measure moves an interval.
     """
-    found: dict[str, dict[str, Contrast]] = {m: {} for m in (*MEASURES, *map(_scaled, SCALED))}
-    for other, matched in _pairs(panel):
-        pair, gains = f"{other}-{matched}", _gains(panel, other, matched)
-        contrasts = _estimates(gains, pair, study, name, seed=seed, inference=inference)
-        for measure, contrast in contrasts.items():
-            found[measure][pair] = contrast
+    found: dict[str, dict[str, dict[str, Contrast]]] = {
+        target: {m: {} for m in (*MEASURES, *map(_scaled, SCALED))} for target in panels
+    }
+    panel = _first(panels)
+    for other, matched in pairs_of(panel.contexts):
+        pair = f"{other}-{matched}"
+        gains = {
+            (target, measure): of
+            for target, panel_of in panels.items()
+            for measure, of in _gains(panel_of, other, matched).items()
+        }
+        if not gains:
+            continue
+        contrasts = estimate(
+            list(gains.values()),
+            panel.design,
+            panel.task_of,
+            draws=inference.draws,
+            level=inference.level,
+            one_sided_level=study.one_sided_level,
+            rng=stream(seed, name, pair),
+        )
+        for (target, measure), contrast in zip(gains, contrasts, strict=True):
+            found[target][measure][pair] = contrast
     return found
 
 
-def primary_contrasts(
-    panel: Panel, study: Study, name: str, *, seed: int, inference: Inference
-) -> dict[str, Contrast]:
-    """Only what the rule reads, by pair, and in less time: the same numbers as in `all_contrasts`."""
-    loss, found = study.primary_loss, {}
-    for other, matched in _pairs(panel):
-        if matched == "M":
-            pair = f"{other}-{matched}"
-            gains: dict[str, Gain] = {loss: panels.gain(panel, loss, other, matched)}
-            found[pair] = _estimates(gains, pair, study, name, seed=seed, inference=inference)[loss]
-    return found
+def pairs_of(asked: Sequence[str]) -> list[Pair]:
+    """Pairs to contrast: every context with M, then D with every other, which has a drift alone."""
+    against_matched = [(c, "M") for c in asked if c != "M"] if "M" in asked else []
+    steadied = [("D", c) for c in asked if c not in ("D", "M")] if "D" in asked else []
+    return against_matched + steadied
 
 
-def _pairs(panel: Panel) -> list[tuple[str, str]]:
-    return [pair for pair in PAIRS if set(pair) <= set(panel.contexts)]
-
-
-def _estimates(
-    gains: Mapping[str, Gain], pair: str, study: Study, name: str, *, seed: int, inference: Inference
-) -> dict[str, Contrast]:
-    """Contrasts of one pair by measure, all over the resamples of the pair's own stream."""
-    if not gains:
-        return {}
-    contrasts = estimate(
-        list(gains.values()),
-        draws=inference.draws,
-        level=inference.level,
-        one_sided_level=study.one_sided_level,
-        rng=stream(seed, name, pair),
-    )
-    return dict(zip(gains, contrasts, strict=True))
-
-
-def notes(panel: Panel, study: Study, primary: Mapping[str, Contrast]) -> tuple[str, ...]:
+def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]:
     """Sentences on what a decision from these units cannot be taken to mean."""
-    clusters = len(panel.endpoints)
-    undefined, fallbacks = int(np.isnan(panel.outcome).sum()), int(panel.is_fallback.sum())
+    panel = _first(panels)
+    clusters = len(np.unique(panel.design.clusters))
+    n_outcomes = len(panels) * len(panel.states)
+    undefined = sum(int(np.isnan(p.outcome).sum()) for p in panels.values())
+    fallbacks = int(panel.is_fallback.sum())
     absent = ", ".join(c for c in study.contexts if c not in panel.contexts)
-    few = f"{clusters} endpoints instead of {study.n_clusters}: too few to confirm or exclude much."
+    words = study.task_words[len(panel.tasks) != 1]
+    few = f"{len(panel.tasks)} {words} instead of {study.n_tasks}: too few to confirm or exclude much."
     narrow = (
         "With a dozen clusters or fewer the percentile interval covers about 90 % where it says 95 %; "
         "the t interval on cluster means stands beside it."
     )
     sentences = (
         (absent, f"Not asked: {absent}; gates that need it saw nothing and did not hold."),
-        (clusters < study.n_clusters, few),
+        (len(panel.tasks) < study.n_tasks, few),
         (clusters <= FEW_CLUSTERS, narrow),
-        (undefined, f"{undefined} of {len(panel.states)} outcomes are undefined; see worst and best case."),
+        (undefined, f"{undefined} of {n_outcomes} outcomes are undefined; see worst and best case."),
         (fallbacks, f"{fallbacks} of {panel.point.size} forecasts are the fallback and count as forecasts."),
         (study.timing == "post-outcome", "The plan was made after the outcomes were known."),
     )
-    silent = (f"{pair} has no interval: {c.reason}." for pair, c in primary.items() if c.reason is not None)
+    silent = (
+        f"{pair}{f' of {target}' if len(panels) > 1 else ''} has no interval: {contrast.reason}."
+        for target, measures in contrasts.items()
+        for pair, contrast in measures[study.primary_loss].items()
+        if contrast.reason is not None
+    )
     return (*(sentence for holds, sentence in sentences if holds), *silent)
 
 
 def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, Any]) -> tuple[str, ...]:
     """What the run itself takes away from a decision."""
     earlier = integrity.get("planned_after_opening")
-    clusters = len(panel.endpoints)
+    is_short = len(panel.tasks) < study.n_tasks
     short = (
-        f"Asked at full scale, but {clusters} of {study.n_clusters} endpoints were there: "
+        f"Asked at full scale, but {len(panel.tasks)} of {study.n_tasks} {study.task_words[1]} were there: "
         f"{len(panel.states)} of the study's {study.n_states} states."
     )
+    subset = f"Scale is {scale}: a stated subset of the study's {study.n_states} states."
     sentences = (
-        (scale == "full" and clusters < study.n_clusters, short),
-        (scale != "full", f"Scale is {scale}: a stated subset of the study's {study.n_states} states."),
+        (scale == "full" and is_short, short),
+        (scale != "full" and study.n_tasks, subset),  # a user's own population has no size to fall short of
         (earlier, f"The outcomes had been opened before this plan was made: {earlier}."),
     )
     return tuple(sentence for holds, sentence in sentences if holds)
@@ -243,17 +302,33 @@ def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, A
 def _gains(panel: Panel, other: str, matched: str) -> dict[str, Gain]:
     """The gains to estimate for one pair, by measure."""
     with_drift = len(panel.calls) == 2
-    if matched != "M":  # D-S asks one thing only: does a donor's explanation steady the forecasts too?
-        return {"drift": panels.gain(panel, "drift", other, matched)} if with_drift else {}
+    if matched != "M":  # one question only: does any explanation steady the forecasts too?
+        return {"drift": gain(panel, "drift", other, matched)} if with_drift else {}
     plain: dict[str, Gain] = {
-        m: panels.gain(panel, m, other, matched) for m in MEASURES if m != "drift" or with_drift
+        m: gain(panel, m, other, matched) for m in MEASURES if m != "drift" or with_drift
     }
-    scale = panels.task_scale(panel)
+    scale = task_scale(panel)[panel.task_of]
     return plain | {_scaled(m): plain[m].scaled(scale) for m in SCALED}
 
 
 def _scaled(measure: str) -> str:
     return f"{measure}_scaled"
+
+
+def _formation(scored: Scored, design: Design, *, seed: int, inference: Inference) -> Formation | None:
+    """Elicited minus ordinary, over the states of which both were written."""
+
+    def complete(state: State, source: Source) -> float:
+        found = scored.explanations.get((state.id, source))
+        return math.nan if found is None else float(found.card.is_complete)
+
+    return formation(
+        np.array([complete(s, "elicited") - complete(s, "ordinary") for s in scored.states]),
+        design,
+        draws=inference.draws,
+        level=scored.study.one_sided_level,
+        rng=stream(seed, scored.name, "formation"),
+    )
 
 
 def _decision(decision: Decision, notes: Sequence[str]) -> dict[str, Any]:
@@ -265,52 +340,58 @@ def _decision(decision: Decision, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _contrasts(found: Mapping[str, Mapping[str, Contrast]], study: Study) -> dict[str, Any]:
-    printed = study.published.get("contrasts", {})
+def _contrasts(found: Contrasts, study: Study) -> dict[str, Any]:
     return {
-        measure: {
-            pair: asdict(contrast)
-            | {
-                "role": "primary" if measure == study.primary_loss else "exploratory",
-                "published": printed.get(measure, {}).get(pair),
+        target: {
+            measure: {
+                pair: asdict(contrast)
+                | {
+                    "role": role(measure, study),
+                    "published": _printed(study.published, "contrasts", target, measure, pair) or None,
+                }
+                for pair, contrast in pairs.items()
             }
-            for pair, contrast in pairs.items()
+            for measure, pairs in measures.items()
         }
-        for measure, pairs in found.items()
+        for target, measures in found.items()
     }
 
 
+def role(measure: str, study: Study) -> str:
+    """Whether a measure is the one that the study was planned for."""
+    return "primary" if measure == study.primary_loss else "exploratory"
+
+
 def _checks(
-    panel: Panel, scored: Scored, found: Mapping[str, Mapping[str, Contrast]], *,
+    panels: Panels, scored: Scored, contrasts: Contrasts, *,
     seed: int, inference: Inference, integrity: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    primary, point = found.get(scored.study.primary_loss, {}), found.get("point_error", {})
-    stated = [_stated(scored.explanations.get(s.id)) for s in scored.states]
-    sensitivity = checks.sensitivity(
-        np.array(stated, dtype=float)[panel.cells],
-        _ensemble(panel, "M"),
-        _ensemble(panel, "D"),
-        draws=inference.draws,
-        level=scored.study.one_sided_level,
-        rng=stream(seed, scored.name, "sensitivity"),
-    )
+    primary = scored.study.primary_loss
+
+    def gains(pair: str) -> dict[str, checks.Gains]:
+        return {t: (of[primary].get(pair), of["point_error"].get(pair)) for t, of in contrasts.items()}
+
     results = {
         "commitment": checks.commitment(integrity),
-        "delivery": _delivery(panel, scored),
-        "value": checks.value(primary.get("D-M"), point.get("D-M")),
-        "alignment": checks.alignment(primary.get("S-M"), point.get("S-M")),
-        "sensitivity": sensitivity,
+        "delivery": _delivery(_first(panels), scored),
+        "value": checks.value(gains("D-M")),
+        "alignment": checks.alignment(gains("S-M")),
+        "sensitivity": checks.sensitivity(
+            {target: _signal(panel, scored) for target, panel in panels.items()},
+            _first(panels).design,
+            draws=inference.draws,
+            level=scored.study.one_sided_level,
+            rng=lambda: stream(seed, scored.name, "sensitivity"),
+        ),
     }
     return {name: result.plain() for name, result in results.items()}
 
 
 def _delivery(panel: Panel, scored: Scored) -> checks.CheckResult:
-    told = {s: e.text.strip() != "" for s, e in scored.explanations.items()}
-    shown = {
-        "M": [told.get(s.id, False) for s in scored.states],
-        "S": [told.get(scored.donors.get(s.id, ""), False) for s in scored.states],
-    }
-    asked = [c for c in shown if c in panel.contexts]
+    showing = [c for c in scored.contexts if scored.study.contexts[c] is not None]
+    shown = [explanation for context in showing for explanation in _shown(scored, context)]
+    found = scored.explanations.values()
+    complete = Counter(e.source for e in found if e.card.is_complete)
     calls = len(panel.calls)
     # A gap would have been refused when the panel was made, so what is planned is what is answered.
     planned = panel.point.size
@@ -318,24 +399,53 @@ def _delivery(panel: Panel, scored: Scored) -> checks.CheckResult:
         planned=planned,
         answered=len(scored.forecasts),
         readable=planned - int(panel.is_fallback.sum()),
-        to_explain=calls * len(scored.states) * len(asked),
-        explained=calls * sum(sum(shown[c]) for c in asked),
-        cards=len(scored.explanations),
-        complete=sum(e.card.is_complete for e in scored.explanations.values()),
+        to_explain=calls * len(shown),
+        explained=calls * sum(e is not None and e.text.strip() != "" for e in shown),
+        cards={source: (n, complete[source]) for source, n in Counter(e.source for e in found).items()},
+    )
+
+
+def _shown(scored: Scored, context: Context) -> list[Explanation | None]:
+    """The explanation that a context shows of each state, None where there is none."""
+    showing = scored.study.contexts.get(context)
+    if showing is None:
+        return [None] * len(scored.states)
+    sources = {s.id: s.sources for s in scored.states}
+    donors = scored.donors.get(context, {})
+    owners = [donors.get(s.id) if showing.donor else s.id for s in scored.states]
+    return [
+        scored.explanations.get((owner, showing.source or sources[owner][0])) if owner in sources else None
+        for owner in owners
+    ]
+
+
+def _signal(panel: Panel, scored: Scored) -> Signal:
+    """What the matched cards state of the panel's target, beside the forecasts with and without them."""
+    shown, among = _shown(scored, Context.MATCHED), scored.study.targets
+    stated = [None if e is None else stated_target(e.card, panel.target, among=among) for e in shown]
+    return Signal(
+        stated=np.array([math.nan if number is None else number for number in stated]),
+        matched=_ensemble(panel, "M"),
+        description=_ensemble(panel, "D"),
     )
 
 
 def _ensemble(panel: Panel, context: str) -> Array:
-    """Mean point of a context's calls as a cube (endpoint, budget, seed); NaN if it was not asked."""
+    """Mean point of a context's calls, (state,); NaN if it was not asked."""
     if context not in panel.contexts:
-        return np.full(panel.cells.shape, np.nan)
-    points: Array = panel.point[:, panel.of(context)].mean(axis=1)[panel.cells]
+        return np.full(len(panel.states), np.nan)
+    points: Array = panel.point[:, panel.of(context)].mean(axis=1)
     return points
 
 
-def _stated(explanation: Explanation | None) -> float:
-    target = None if explanation is None else stated_target(explanation.card)
-    return math.nan if target is None else target
+def _of_target(unit: str, forecasts: Sequence[Forecast], k: int, target: str) -> Forecast:
+    """The forecast of the study's k-th target. Raises Unpaired if another stands there."""
+    seen = [forecast.target for forecast in forecasts]
+    if k >= len(seen) or seen[k] != target:
+        raise Unpaired(
+            f"{unit} holds forecasts of {', '.join(seen) or 'nothing'}; number {k + 1} has to be of {target}"
+        )
+    return forecasts[k]
 
 
 def _key(unit_id: str) -> tuple[str, str, int]:
@@ -343,6 +453,23 @@ def _key(unit_id: str) -> tuple[str, str, int]:
     return state, context, int(call)
 
 
+def _printed(published: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Published figures under the keys, empty where none were printed."""
+    found: Any = published
+    for key in keys:
+        found = found.get(key, {})
+    return dict(found)
+
+
+def _first(panels: Panels) -> Panel:
+    """Any target's panel, where it is asked for what all of them share."""
+    return next(iter(panels.values()))
+
+
+def _sorted_positions(names: Sequence[str]) -> list[int]:
+    return sorted(range(len(names)), key=names.__getitem__)
+
+
 def _flags(values: Array) -> pd.Series[bool]:
     """1, 0 and NaN as a column of True, False and NA."""
-    return pd.Series(values.ravel()).astype("boolean")
+    return pd.Series(values).astype("boolean")

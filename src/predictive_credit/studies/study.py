@@ -2,48 +2,121 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
+from predictive_credit.agents.playbook import Textbook
+from predictive_credit.config import Execution, Pool, StudyConfig
+from predictive_credit.contexts import Showing
 from predictive_credit.contrasts import Contrast
 from predictive_credit.decisions import Decision
 from predictive_credit.panel import Measure
-from predictive_credit.records import Context
+from predictive_credit.records import BurnIn, Context, Explanation, Outcome, State, Target
 
-Decide = Callable[[str, Mapping[str, Contrast]], Decision]
+Donors = Mapping[Context, Mapping[str, str]]  # context, then state id, to the donor's state id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One level of a study's bootstrap: its clusters are drawn anew, or kept as strata."""
+
+    name: str
+    is_drawn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Where a suite works: the configured study, its seed, and the folders of features."""
+
+    name: str  # the configured study's name, with which its state ids begin
+    config: Any  # an instance of the study's own configuration class
+    seed: int
+    execution: Execution
+    features: Path  # data/features/<pool>
+    burn_in: Path  # data/features/<burn-in pool>
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Planned units of a configured study, and what its states are made of, in words."""
+
+    states: int
+    sources: int  # elicit units
+    extractions: int
+    forecasts: int
+    design: str  # `12 endpoints x 3 label fractions x 2 seeds`
+
+    @property
+    def units(self) -> int:
+        """Planned calls in all."""
+        return self.sources + self.extractions + self.forecasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formation:
+    """How often a complete card was formed, elicited minus ordinary, with its one-sided lower bound."""
+
+    difference: float
+    lower: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a frozen rule may read: contrasts by target, measure and pair, and how cards were formed."""
+
+    contrasts: Mapping[str, Mapping[str, Mapping[str, Contrast]]]
+    formation: Formation | None = None  # None unless both sources were asked of every state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """A population of states, some contexts, two calls each, and a frozen rule.
+    """A population of states, some contexts, two calls each, and a frozen rule; and the suite that runs it.
 
     Counts are of the full scale; a quick run takes a stated subset and says so everywhere.
     """
 
     name: str
     timing: Literal["prospective", "post-outcome"]
-    n_clusters: int  # endpoints: the outermost level of every bootstrap
+    n_tasks: int  # at full scale; 0 where the population is the user's
     n_states: int
-    contexts: tuple[Context, ...]
+    n_units: int
+    task_words: tuple[str, str]  # what a task is called here: ("endpoint", "endpoints")
+    targets: tuple[Target, ...]
+    levels: tuple[Level, ...]  # of the bootstrap, outermost first; as long as a state's `cluster`
+    contexts: Mapping[Context, Showing | None]  # every context the study knows, in asking order
     calls_per_context: int
-    source_units: int  # calls that make explanations: here one elicited card per state
-    unit: str  # of the outcome and of every loss
-    outcome_bounds: tuple[float, float]  # what an undefined outcome could have been, at most
+    extracted: tuple[str, ...]  # the sources whose texts an extractor reads into cards
     primary_loss: Measure
     one_sided_level: float  # of the bounds that the rule reads; the rule's constant, not params.yaml's
-    rule: str
-    decide: Decide  # the frozen rule: study name and primary-loss contrasts by pair, to a decision
+    rule: ModuleType  # the frozen rule.py: NAME, and the constants it is read with
+    decide: Callable[[str, Findings], Decision]  # the configured study's name and what was found
+    textbook: Textbook | None  # what the playbook knows of this study's interventions
+    config: type[StudyConfig]
+    features: Callable[[Pool, Path, Path, Execution], dict[str, Any]]  # raw, features folder; counts
+    count: Callable[[Any, Mapping[str, Pool]], Counts]
+    states: Callable[[Setting], tuple[State, ...]]
+    burn_in: Callable[[Setting, Sequence[State]], tuple[tuple[Outcome, ...], BurnIn]]
+    execute: Callable[[Setting, Sequence[State]], tuple[Outcome, ...]]
+    donors: Callable[[Any, Sequence[State]], Donors]  # the configuration's contexts that show a donor
+    given: Callable[[Setting], tuple[Explanation, ...]] | None = None  # explanations that nobody is asked for
+    arrived: Callable[[Setting, Sequence[State], Path], tuple[Outcome, ...]] | None = (
+        None  # outcomes come later
+    )
+    configure: Callable[[Study, Any], Study] | None = None  # targets and levels that a configuration declares
     published: Mapping[str, Any] = field(default_factory=dict)  # printed figures, to stand beside ours
-
-    @property
-    def n_units(self) -> int:
-        """Planned calls at full scale, sources included."""
-        return self.n_states * len(self.contexts) * self.calls_per_context + self.source_units
 
     @property
     def rule_source(self) -> bytes:
         """The rule's source as it is run, whose digest the freeze record holds."""
-        return Path(inspect.getfile(self.decide)).read_bytes()
+        return Path(str(self.rule.__file__)).read_bytes()
+
+    def asked(self, config: StudyConfig) -> dict[Context, Showing | None]:
+        """The contexts a configuration asks, in the study's order, and what each shows."""
+        return {context: shown for context, shown in self.contexts.items() if context in config.contexts}
+
+    def configured(self, config: StudyConfig) -> Study:
+        """This study as a configuration declares it."""
+        return self if self.configure is None else replace(self.configure(self, config), configure=None)

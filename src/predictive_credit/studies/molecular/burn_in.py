@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from predictive_credit.config import Execution, StudyConfig
+from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, Outcome
-from predictive_credit.studies.molecular import workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.burn_in import summary
+from predictive_credit.studies.molecular.config import MolecularConfig
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.fitting import Matrices, Trial, changes, matrices, trial
-from predictive_credit.studies.molecular.interventions import INTERVENTIONS
+from predictive_credit.studies.molecular.interventions import INTERVENTIONS, TARGET
 from predictive_credit.studies.molecular.pool import Table
 from predictive_credit.studies.molecular.states import Split, choose_endpoints, splits
-
-Array = NDArray[np.float64]
 
 # The largest endpoints of the burn-in pool belong to the molecular study at full scale; they are
 # left out at every scale and for every study pool, so that the burn-in does not move with either.
@@ -29,7 +26,7 @@ NAMES = tuple(intervention.name for intervention in INTERVENTIONS)
 def burn_in(
     table: Table,
     features: Features,
-    config: StudyConfig,
+    config: MolecularConfig,
     *,
     pool: str,
     exclude: Collection[str],
@@ -56,10 +53,10 @@ def burn_in(
         for outcome in _outcomes(f"burn-in/{task}/{budget:g}/{number}", result)
     ]
     outcomes.sort(key=lambda outcome: outcome.state_id)
-    return tuple(outcomes), summary(outcomes, name=pool, tasks=tasks)
+    return tuple(outcomes), summary(outcomes, name=pool, tasks=tasks, targets=(TARGET,), interventions=NAMES)
 
 
-def unused_endpoints(table: Table, config: StudyConfig, exclude: Collection[str]) -> tuple[str, ...]:
+def unused_endpoints(table: Table, config: MolecularConfig, exclude: Collection[str]) -> tuple[str, ...]:
     """The pool's endpoints that are neither among its 12 largest nor in `exclude`, sorted by name.
 
     Raises BadConfig when that leaves none.
@@ -74,51 +71,17 @@ def unused_endpoints(table: Table, config: StudyConfig, exclude: Collection[str]
     return tuple(left)
 
 
-def summary(outcomes: Sequence[Outcome], *, name: str, tasks: Sequence[str]) -> BurnIn:
-    """Mean, mean size, and 10 and 90 % quantiles of the defined outcomes, in all and by intervention.
-
-    An intervention without a defined outcome is left out of `by_intervention`. Raises BadConfig when
-    no outcome is defined at all.
-    """
-    values = _values(outcomes)
-    if not len(values):
-        raise BadConfig(f"burn_in: all {len(outcomes)} outcomes of {name} are undefined; take another pool")
-    by_name = {n: _values([o for o in outcomes if o.state_id.endswith(f"/{n}")]) for n in NAMES}
-    return BurnIn(
-        name=name,
-        tasks=tuple(tasks),
-        n_outcomes=len(values),
-        n_undefined=len(outcomes) - len(values),
-        mean=float(values.mean()),
-        mean_absolute=float(np.abs(values).mean()),
-        q10=_quantile(values, 0.1),
-        q90=_quantile(values, 0.9),
-        by_intervention={n: _spread(found) for n, found in by_name.items() if len(found)},
-    )
-
-
 def _rows(table: Table, opened: Matrices, task: str, split: Split, budget: float) -> Trial:
     return trial(opened, table.label(task), split.prefix(budget), split.test, NAMES)
 
 
 def _outcomes(prefix: str, result: tuple[float, ...] | str) -> list[Outcome]:
     if isinstance(result, str):
-        return [Outcome(state_id=f"{prefix}/{name}", value=None, reason=result) for name in NAMES]
-    return [Outcome(state_id=f"{prefix}/{n}", value=v) for n, v in zip(NAMES, result, strict=True)]
-
-
-def _values(outcomes: Sequence[Outcome]) -> Array:
-    return np.array([outcome.value for outcome in outcomes if outcome.value is not None], dtype=float)
-
-
-def _quantile(values: Array, share: float) -> float:
-    return float(np.quantile(values, share))
-
-
-def _spread(values: Array) -> dict[str, float]:
-    return {
-        "mean": float(values.mean()),
-        "q10": _quantile(values, 0.1),
-        "q90": _quantile(values, 0.9),
-        "n": float(len(values)),
-    }
+        return [
+            Outcome(state_id=f"{prefix}/{name}", target=TARGET.name, value=None, reason=result)
+            for name in NAMES
+        ]
+    return [
+        Outcome(state_id=f"{prefix}/{n}", target=TARGET.name, value=v)
+        for n, v in zip(NAMES, result, strict=True)
+    ]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from predictive_credit.config import Execution
 from predictive_credit.records import Outcome, State
-from predictive_credit.studies.molecular import workers
+from predictive_credit.studies import workers
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.fitting import Matrices, Trial, changes, matrices, trial
+from predictive_credit.studies.molecular.interventions import TARGET
 from predictive_credit.studies.molecular.pool import Table
-from predictive_credit.studies.molecular.states import Splits
+from predictive_credit.studies.molecular.states import Splits, rows
 
 
 def execute(
@@ -28,12 +29,12 @@ def execute(
 
 
 def _trial(table: Table, pool: Matrices, state: State, splits: Splits) -> Trial:
-    split = splits[state.task, state.seed]
+    train, test = rows(splits, state)
     names = (state.intervention.name,)
-    return trial(pool, table.label(state.task), split.prefix(state.budget), split.test, names)
+    return trial(pool, table.label(state.task), train, test, names)
 
 
 def _outcome(state: State, result: tuple[float, ...] | str) -> Outcome:
     if isinstance(result, str):
-        return Outcome(state_id=state.id, value=None, reason=result)
-    return Outcome(state_id=state.id, value=result[0])
+        return Outcome(state_id=state.id, target=TARGET.name, value=None, reason=result)
+    return Outcome(state_id=state.id, target=TARGET.name, value=result[0])

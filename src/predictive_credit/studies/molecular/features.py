@@ -18,7 +18,7 @@ from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 from predictive_credit import tables
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadSource, OutOfOrder, Tampered
-from predictive_credit.studies.molecular import workers
+from predictive_credit.studies import workers
 from predictive_credit.studies.molecular.interventions import FingerprintName
 from predictive_credit.studies.molecular.pool import BLOCK, Table
 from predictive_credit.studies.molecular.rawtable import Finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from predictive_credit.records import Intervention
+from predictive_credit.records import Intervention, Target
 
 FingerprintName = Literal["morgan_r2_1024", "morgan_r3_1024", "morgan_r2_2048"]
 
@@ -29,6 +29,12 @@ PARENT_TEXT = (
     "L2-regularised logistic regression with inverse penalty C = 1 on Morgan fingerprints of radius 2 "
     "with 1,024 bits"
 )
+
+TARGET = Target(
+    name="roc_auc", phrase="ROC AUC", unit="ROC AUC", suffix="",
+    size="0.0###",  # below a tenth: all but freak changes
+    lower=-1.0, upper=1.0,
+)  # fmt: skip
 
 # In this order: an assignment is an index into it.
 INTERVENTIONS: tuple[Intervention, ...] = (

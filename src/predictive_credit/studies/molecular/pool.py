@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictive_credit.config import Execution, MoleculeAcePool, Pool
-from predictive_credit.errors import BadSource
+from predictive_credit.config import CsvPool, Execution, MoleculeAcePool, MolNetPool, Pool
+from predictive_credit.errors import BadConfig, BadSource
 from predictive_credit.sources import pools
-from predictive_credit.studies.molecular import molecules, rawtable, workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular import molecules, rawtable
 from predictive_credit.studies.molecular.molecules import Parsed
 from predictive_credit.studies.molecular.rawtable import Finding, RawTable
 
@@ -66,10 +67,15 @@ def read(pool: Pool, raw: Path, execution: Execution = workers.HERE) -> Table:
     or an asked endpoint that is absent or holds something other than 0, 1 or missing.
     """
     names = sorted(pools.read_source(raw)["files"])
-    if isinstance(pool, MoleculeAcePool):
-        table = rawtable.moleculeace(pool, [raw / name for name in names])
-    else:
-        table = rawtable.csv_table(pool, raw / names[0])
+    match pool:
+        case MoleculeAcePool():
+            table = rawtable.moleculeace(pool, [raw / name for name in names])
+        case MolNetPool() | CsvPool():
+            table = rawtable.csv_table(pool, raw / names[0])
+        case _:
+            raise BadConfig(
+                f"the molecular study reads molecules (moleculeace, molnet, csv); a {pool.kind} pool has none"
+            )
     return clean(table, execution)
 
 

@@ -16,19 +16,23 @@ FIGURES: Mapping[str, Any] = {
     "source": "Predictive Credit (2026), molecular study: Tox21, DeepSeek V4 Pro, 72 states",
     "decision": "confirmation_no_go",
     "contrasts": {
-        "interval_score": {
-            "D-M": {"mean": -0.002628, "lower": -0.017392, "upper": 0.010375},
-            "S-M": {"mean": -0.002856, "lower": -0.016750, "upper": 0.011428},
-        },
-        "drift": {
-            "D-M": {"reduction_share": 0.645},  # of the drift in D
-            "D-S": {"reduction_share": 0.591},
+        "roc_auc": {
+            "interval_score": {
+                "D-M": {"mean": -0.002628, "lower": -0.017392, "upper": 0.010375},
+                "S-M": {"mean": -0.002856, "lower": -0.016750, "upper": 0.011428},
+            },
+            "drift": {
+                "D-M": {"reduction_share": 0.645},  # of the drift in D
+                "D-S": {"reduction_share": 0.591},
+            },
         },
     },
     "contexts": {
-        "D": {"drift": 0.01004, "point_mae_call": 0.02056, "interval_score_call": 0.08972},
-        "M": {"drift": 0.00357, "point_mae_call": 0.02041, "interval_score_call": 0.09235},
-        "S": {"drift": 0.00411, "point_mae_call": 0.02023, "interval_score_call": 0.08949},
+        "roc_auc": {
+            "D": {"drift": 0.01004, "point_mae_call": 0.02056, "interval_score_call": 0.08972},
+            "M": {"drift": 0.00357, "point_mae_call": 0.02041, "interval_score_call": 0.09235},
+            "S": {"drift": 0.00411, "point_mae_call": 0.02023, "interval_score_call": 0.08949},
+        },
     },
-    "outcomes": {"seed_pairs": {"n": 36, "equal_signs": 27, "median_gap": 0.01362}},
+    "outcomes": {"roc_auc": {"seed_pairs": {"n": 36, "equal_signs": 27, "median_gap": 0.01362}}},
 }

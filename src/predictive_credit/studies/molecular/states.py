@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from predictive_credit.config import Execution, StudyConfig
+from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import Intervention, JsonScalar, State
 from predictive_credit.streams import stream
-from predictive_credit.studies.molecular import workers
+from predictive_credit.studies import workers
+from predictive_credit.studies.molecular.config import MolecularConfig
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.fitting import fit, unpacked
 from predictive_credit.studies.molecular.interventions import PARENT, PARENT_TEXT, assigned
@@ -48,7 +49,15 @@ class Split:
 Splits = Mapping[tuple[str, int], Split]  # by endpoint and seed
 
 
-def choose_endpoints(table: Table, config: StudyConfig) -> tuple[str, ...]:
+def rows(splits: Splits, state: State) -> tuple[Rows, Rows]:
+    """A state's training and held-out rows."""
+    if state.seed is None or state.budget is None:
+        raise ValueError(f"{state.id} is no state of the molecular study: it lacks a budget or a seed")
+    split = splits[state.task, state.seed]
+    return split.prefix(state.budget), split.test
+
+
+def choose_endpoints(table: Table, config: MolecularConfig) -> tuple[str, ...]:
     """The study's endpoints, in the order that assigns interventions.
 
     Named ones stand as named. Otherwise the `n_endpoints` with most labelled compounds, largest
@@ -73,7 +82,7 @@ def choose_endpoints(table: Table, config: StudyConfig) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def splits(table: Table, config: StudyConfig, *, seed: int) -> dict[tuple[str, int], Split]:
+def splits(table: Table, config: MolecularConfig, *, seed: int) -> dict[tuple[str, int], Split]:
     """Each endpoint's split under each of the study's seeds, from the stream (split, endpoint, seed)."""
     return {
         (endpoint, number): split(table.label(endpoint), rng=stream(seed, "split", endpoint, number))
@@ -97,7 +106,13 @@ def split(labels: Array, *, rng: Generator) -> Split:
 
 
 def states(
-    table: Table, features: Features, config: StudyConfig, splits: Splits, *, study: str, execution: Execution
+    table: Table,
+    features: Features,
+    config: MolecularConfig,
+    splits: Splits,
+    *,
+    study: str,
+    execution: Execution,
 ) -> tuple[State, ...]:
     """Every state of the study, sorted by id (`study/endpoint/budget/seed`).
 
@@ -165,6 +180,7 @@ def _state(
         id=f"{study}/{endpoint}/{budget:g}/{seed}",
         study=study,
         task=endpoint,
+        cluster=(endpoint, f"{budget:g}", str(seed)),
         budget=budget,
         seed=seed,
         description=_description(endpoint, budget, intervention, facts, meaning),
