@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predictive_credit.cards import (
+    before_reason,
     check_quotes,
     has_quote,
     read_card,
@@ -100,6 +101,48 @@ def test_a_quote_that_the_text_does_not_hold_is_named_and_its_slot_dropped():
 def test_a_quote_is_the_words_in_their_order():
     assert has_quote("bits\n collide", WHOLE)
     assert not has_quote("collide bits", WHOLE)
+
+
+@pytest.mark.parametrize(
+    "quote", ["e", "in", "crease", "ncrease, becaus", "by 0.012", "012", "0", "AU", "bit"]
+)
+def test_a_piece_of_a_word_or_of_a_number_is_no_quote(quote: str):
+    assert quote in WHOLE
+    assert not has_quote(quote, WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "stands"),
+    [
+        ("it goes up", "increase", True),  # a whole word of four letters
+        ("it goes up", "be", False),
+        ("it goes up", "no", False),
+        ("it goes up", "7", False),
+        ("it goes up", "2026", False),  # no letter
+        ("it goes up", "to be", True),  # two words
+        ("up", "up", True),  # says no more than itself
+        ("+0.01", "+0.01", True),
+        ("a rise of 0.01", "about 0.01", True),
+        ("a rise of 0.01", "rise by .01", True),  # the same number
+        ("a rise of 1,200 rows", "from 1200 rows", True),
+        ("a rise of 0.5", "to increase", False),  # who said 0.5?
+        ("a rise of 0.01 to 0.03", "about 0.01", False),
+        ("an L2 penalty", "to increase", True),  # the 2 of a name is no number
+    ],
+)
+def test_a_quote_vouches_for_a_text_if_it_is_words_and_holds_its_numbers(text: str, quote: str, stands: bool):
+    source = f"It is to be. In 2026, no 7 will increase. {quote}"
+    assert has_quote(quote, source)
+    card = Card(regime=Slot(text=text, quote=quote))
+    assert supported(card, source) == (card if stands else Card())
+    assert check_quotes(told(source, card)) == (() if stands else ("regime",))
+
+
+def test_a_direction_of_one_labelled_word_stands():
+    source = "Direction: increase\nTarget: +0.01\nRegime: PCA"
+    card = read_card(source)
+    assert [name for name, _ in card.filled()] == ["direction", "target", "regime"]
+    assert supported(card, source) == card
 
 
 @given(st.text())
@@ -239,6 +282,55 @@ def test_a_stated_direction_is_that_of_the_clause_that_names_the_target(
     text: str, of: Target, among: tuple[Target, ...], direction: int | None
 ):
     assert stated_direction(Card(direction=Slot(text=text, quote=text)), of, among=among) == direction
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "stated"),
+    [
+        ("log loss improves by 0.05 nats", LOG_LOSS, -0.05),
+        ("log loss worsens by 0.05 nats", LOG_LOSS, 0.05),
+        ("log loss gets better by 0.05 nats", LOG_LOSS, -0.05),
+        ("log loss gets worse by 0.05 nats", LOG_LOSS, 0.05),
+        ("a benefit of 0.05 nats", LOG_LOSS, -0.05),
+        ("a gain of 0.05 nats", LOG_LOSS, -0.05),
+        ("we lose 0.05 nats", LOG_LOSS, 0.05),
+        ("log loss is harmed by 0.05 nats", LOG_LOSS, 0.05),
+        ("log loss is lower by 0.05 nats", LOG_LOSS, -0.05),
+        ("log loss increases by 0.05 nats", LOG_LOSS, 0.05),
+        ("accuracy improves by 2 points", ACCURACY, 2),
+        ("accuracy worsens by 2 points", ACCURACY, -2),
+        ("accuracy gets better by 2 points", ACCURACY, 2),
+        ("a gain of 2 points", ACCURACY, 2),
+        ("we lose 2 points", ACCURACY, -2),
+        ("a benefit of 0.02 ROC AUC", ROC_AUC, 0.02),
+        ("ROC AUC is harmed by 0.02", ROC_AUC, -0.02),
+    ],
+)
+def test_a_word_of_value_has_the_sign_of_the_targets_better_side(text: str, of: Target, stated: float):
+    card = card_of(text, text)
+    assert stated_target(card, of, among=TWO) == stated
+    assert stated_direction(card, of, among=TWO) == (1 if stated > 0 else -1)
+
+
+def test_what_improves_both_targets_raises_the_one_and_lowers_the_other():
+    card = card_of("1.5 percentage points; 0.03 nats", "both improve, because the fit is worse without it")
+    assert [stated_direction(card, of, among=TWO) for of in TWO] == [1, -1]
+    assert [stated_target(card, of) for of in TWO] == [1.5, -0.03]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("decrease, because trees split on noise", "decrease"),
+        ("decrease (due to noise)", "decrease"),
+        ("It falls. Since trees split on noise", "It falls"),
+        ("+0.01 owing to depth, because of noise", "+0.01"),
+        ("because trees split on noise", ""),
+        ("increase.", "increase."),
+    ],
+)
+def test_what_is_said_before_the_reason_ends_without_a_trace_of_it(text: str, said: str):
+    assert before_reason(text) == said
 
 
 def test_an_empty_card_states_no_direction():

@@ -1,3 +1,4 @@
+import itertools
 import re
 from dataclasses import replace
 
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predictive_credit import prompts
+from predictive_credit.agents import agent, playbook
 from predictive_credit.cards import read_card
 from predictive_credit.contexts import (
     FENCE_CLOSE,
@@ -20,6 +22,7 @@ from predictive_credit.contexts import (
 )
 from predictive_credit.records import (
     SLOT_NAMES,
+    BurnIn,
     Card,
     Context,
     Explanation,
@@ -29,7 +32,9 @@ from predictive_credit.records import (
     State,
     Target,
 )
-from tests.trials import LOG_LOSS, ONE, SAMPLING, TWO, card, state
+from predictive_credit.studies.tabular import textbook as tabular
+from predictive_credit.studies.tabular.interventions import TARGET as SKILL
+from tests.trials import LOG_LOSS, ONE, SAMPLING, TWO, card, learned, reply, state
 
 HERE = state()
 D, M, S = Context.DESCRIPTION, Context.MATCHED, Context.DONOR
@@ -110,7 +115,9 @@ def test_an_explanation_is_shown_as_written_as_six_lines_or_as_its_numbers():
     own = card(HERE, 0.0183)
     assert shown(own, "text") == own.text
     assert shown(own, "card").splitlines() == own.text.splitlines()
-    assert shown(own, "numbers").splitlines() == own.text.splitlines()[:2]
+    direction, target, *_ = own.text.splitlines()
+    assert direction.startswith("Direction: increase, because ")
+    assert shown(own, "numbers").splitlines() == ["Direction: increase", target]
 
 
 def test_what_was_not_read_is_said_to_be_not_stated_and_is_read_as_empty_again():
@@ -124,6 +131,35 @@ def test_what_was_not_read_is_said_to_be_not_stated_and_is_read_as_empty_again()
     ]  # fmt: skip
     assert [name for name, _ in read_card("\n".join(lines)).filled()] == ["regime"]
     assert shown(sparse, "numbers") == "Direction: not stated\nTarget: not stated"
+
+
+def test_a_number_that_only_a_reason_leads_to_is_not_stated():
+    slot = Slot(text="because trees overfit, a fall of 0.02", quote="a fall of 0.02")
+    reasoned = replace(card(HERE, 0.01), card=Card(target=slot))
+    assert shown(reasoned, "numbers") == "Direction: not stated\nTarget: not stated"
+
+
+@pytest.mark.parametrize("name", sorted(tabular.PLAYS))
+@pytest.mark.parametrize("change", [0.02, -0.02])
+def test_the_numbers_of_a_card_hold_no_two_words_of_its_mechanism(name: str, change: float):
+    here = replace(HERE, intervention=Intervention(name=name, text="Change one thing."), facts={})
+    spread = {"mean": change, "q10": change - 0.01, "q90": change + 0.01, "n": 9.0}
+    known = BurnIn(name="b", tasks=(), targets={"skill": replace(learned(), by_intervention={name: spread})})
+    text = playbook.card_text(here, known, tabular.TEXTBOOK, (SKILL,))
+    own = agent.explanation(here.id, "elicited", "playbook", reply(text))
+    numbers = Showing(source="elicited", donor=False, form="numbers")
+    user = forecast_prompt(
+        here, Context.NUMBERS, own, showing=numbers, targets=(SKILL,), sampling=SAMPLING
+    ).user
+    fence = user.partition(FENCE_OPEN)[2].partition(FENCE_CLOSE)[0]
+    play = tabular.PLAYS[name]
+    assert (play.helps if change > 0 else play.harms) in own.text
+    for mechanism in (play.helps, play.harms):
+        words = mechanism.split()
+        for pair in itertools.pairwise(words):
+            assert " ".join(pair) not in fence
+    assert "will" in fence
+    assert "0.0200" in fence
 
 
 @pytest.mark.parametrize("form", ["card", "numbers"])

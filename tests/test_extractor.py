@@ -168,6 +168,15 @@ def test_a_quote_that_the_text_does_not_hold_leaves_its_slot_empty():
     assert found.extraction == json.dumps(said)
 
 
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [("where rows are few", "e"), ("where rows are few", "is"), ("a rise of 0.05", "It rises")],
+)
+def test_letters_vouch_for_no_words_and_words_for_no_number(text: str, quote: str):
+    said = dict.fromkeys(SLOT_NAMES) | {"target": {"text": text, "quote": quote}}
+    assert extractor.extracted(told("It rises, which is good."), reply(json.dumps(said))).card == Card()
+
+
 def test_an_unreadable_reply_leaves_the_empty_scaffold_and_is_kept():
     found = extractor.extracted(replace(told("It rises."), card=Card()), reply("BANANA", "length"))
     assert found.card == Card()

@@ -41,7 +41,7 @@ def decide(description: Contrast | None, donor: Contrast | None) -> tuple[str, d
 
 
 def test_the_published_contrasts_give_the_published_decision():
-    printed = published.FIGURES["contrasts"]["interval_score"]
+    printed = published.FIGURES["contrasts"]["roc_auc"]["interval_score"]
     given = {pair: contrast(c["mean"], c["upper"], lower=c["lower"]) for pair, c in printed.items()}
     decision = rule.decide("molecular", given)
     assert decision.status == published.FIGURES["decision"] == "confirmation_no_go"
@@ -50,12 +50,12 @@ def test_the_published_contrasts_give_the_published_decision():
 
 
 def test_published_levels_and_contrasts_agree_with_each_other():
-    levels = {c: row["interval_score_call"] for c, row in published.FIGURES["contexts"].items()}
-    for pair, printed in published.FIGURES["contrasts"]["interval_score"].items():
+    levels = {c: row["interval_score_call"] for c, row in published.FIGURES["contexts"]["roc_auc"].items()}
+    for pair, printed in published.FIGURES["contrasts"]["roc_auc"]["interval_score"].items():
         other, matched = pair.split("-")
         assert levels[other] - levels[matched] == pytest.approx(printed["mean"], abs=1.5e-5)
-    drift = {c: row["drift"] for c, row in published.FIGURES["contexts"].items()}
-    for pair, printed in published.FIGURES["contrasts"]["drift"].items():
+    drift = {c: row["drift"] for c, row in published.FIGURES["contexts"]["roc_auc"].items()}
+    for pair, printed in published.FIGURES["contrasts"]["roc_auc"]["drift"].items():
         other, matched = pair.split("-")
         # From printed drifts, not the unrounded ones: good to a tenth of a percent of the drift.
         assert 1 - drift[matched] / drift[other] == pytest.approx(printed["reduction_share"], abs=1e-3)

@@ -152,6 +152,20 @@ def test_a_fall_of_the_first_target_is_explained_by_what_harms():
     )
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(-0.02, "smaller coefficients overfit less"), (0.02, "smaller coefficients miss real substructures")],
+)
+def test_a_fall_of_a_first_target_of_which_less_is_better_is_explained_by_what_helps(change: float, why: str):
+    known = burn_in(change, targets=(LOG_LOSS,))
+    card = playbook.card_text(state(), known, TEXTBOOK, (LOG_LOSS,))
+    verb = "decrease" if change < 0 else "increase"
+    assert card.startswith(f"Direction: {verb}, because {why}.\nTarget: log loss will {verb} by ")
+    assert f"I expect log loss to {verb}, since {why}." in playbook.note_text(
+        state(), known, TEXTBOOK, (LOG_LOSS,)
+    )
+
+
 def test_an_ordinary_note_proposes_in_prose_without_a_size_or_a_test():
     note = author(OF_TWO, TWO).write(state(), "ordinary", prompt()).text
     assert note == NOTE

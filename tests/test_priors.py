@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -5,7 +6,7 @@ import pytest
 
 from predictive_credit import config
 from predictive_credit.forecasters import forecaster
-from predictive_credit.records import BurnIn
+from predictive_credit.records import BurnIn, Target
 from tests.trials import ONE, TWO, burn_in, learned, prompt
 
 Point = Literal["zero", "positive", "mean"]
@@ -41,6 +42,25 @@ def test_a_point_outside_the_quantiles_ends_the_interval():
 
 def test_an_outcome_beyond_the_grammars_tenth_is_still_written_and_read():
     assert forecast("mean", burn_in(-0.25, q10=-0.4, q90=0.3)) == pytest.approx((-0.25, -0.4, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("point", "lower", "upper", "read"),
+    [("zero", 60, 99, 60.0), ("positive", -9, -1, -1.0), ("positive", -99, 5, 5.0), ("mean", -99, 5, -4.0)],
+)
+def test_a_prior_that_is_not_possible_becomes_the_nearest_that_is(
+    point: Point, lower: float, upper: float, read: float
+):
+    of = Target(
+        name="shift", phrase="Shift", unit="%", suffix=" %", size="?#.#", lower=lower, upper=upper,
+        form="level",
+    )  # fmt: skip
+    inside = {"q10": max(lower, -8.0), "q90": min(upper, 70.0)}
+    known = BurnIn(name="b", tasks=(), targets={"shift": replace(learned(-4.0, **inside), mean_absolute=6.0)})
+    answer = forecaster.make(chosen(point), known, (of,), locate=no_file).answer(prompt())
+    (found,) = forecaster.read_or_fallback(answer, "u", known, (of,))
+    assert not found.is_fallback
+    assert found.point == read
 
 
 def test_each_target_gets_its_own_burn_in():

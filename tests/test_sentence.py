@@ -150,6 +150,39 @@ def test_a_sentence_that_lacks_a_target_its_unit_or_their_order_is_malformed(tex
         sentence.read(text, "u", TWO)
 
 
+@pytest.mark.parametrize(
+    ("point", "minus", "plus", "said"),
+    [
+        ("500.00", "0.50", "0.90", r"accuracy_pp has a point of 500 where \[-100, 100\] is possible"),
+        ("100.01", "0.50", "0.90", "has a point of 100.01"),
+        ("9" * 308 + ".0", "0.50", "0.90", r"has a point of 1e\+308"),
+        ("1.00", "301.01", "0.90", r"has the interval \[-300\.01, 1\.9\].*too far out by more than 200"),
+        ("1.00", "0.50", "299.01", r"has the interval \[0\.5, 300\.01\]"),
+        ("1.00", "9" * 308 + ".0", "0.90", r"has the interval \[-1e\+308, 1\.9\]"),
+    ],
+)
+def test_a_number_beyond_what_is_possible_is_malformed_and_costs_one_forecast_alone(
+    point: str, minus: str, plus: str, said: str
+):
+    text = BOTH.replace("1.20", point).replace("0.50,", f"{minus},").replace("0.90", plus)
+    with pytest.raises(MalformedForecast, match=said) as raised:
+        sentence.read(text, "u", TWO)
+    assert len(str(raised.value)) < 200
+    known = burn_in(q10=-0.1, q90=0.2, targets=TWO)
+    found = forecaster.read_or_fallback(reply(text), "u", known, TWO)
+    assert [(f.point, f.lower, f.upper, f.is_fallback) for f in found] == [(0.0, -0.1, 0.2, True)] * 2
+
+
+def test_a_possible_point_may_be_extreme_and_its_interval_stick_out_by_the_width_of_the_range():
+    text = BOTH.replace("1.20", "100.00").replace("0.50,", "400.00,").replace("0.90", "200.00")
+    accuracy, _ = sentence.read(text, "u", TWO)
+    assert (accuracy.point, accuracy.lower, accuracy.upper) == (100.0, -300.0, 300.0)
+    level, below = "Yield (isolated) will be {} % (80% interval: minus 1, plus 1)", "[0, 100] is possible"
+    assert sentence.read(level.format(0), "u", (YIELD,))[0].lower == -1
+    with pytest.raises(MalformedForecast, match=re.escape(below)):
+        sentence.read(level.format(101), "u", (YIELD,))
+
+
 def test_an_unreadable_reply_becomes_the_frozen_fallback_with_its_reason():
     (forecast,) = forecaster.read_or_fallback(reply("BANANA"), "u", burn_in(q10=-0.011, q90=0.022), ONE)
     assert (forecast.point, forecast.lower, forecast.upper) == (0.0, -0.011, 0.022)

@@ -41,6 +41,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"targets": [GAIN | {"phrase": 'the "best"'}]}, r"targets\.0\.phrase"),
         ({"targets": [GAIN | {"suffix": "\n"}]}, r"targets\.0\.suffix"),
         ({"targets": [GAIN | {"form": "ratio"}]}, r"targets\.0\.form"),
+        ({"targets": [GAIN | {"better": "larger"}]}, r"targets\.0\.better"),
     ],
 )  # fmt: skip
 def test_an_impossible_declaration_is_refused_by_its_key(changes: dict[str, Any], said: str):
@@ -83,6 +84,12 @@ def test_a_target_says_its_unit_and_what_is_large_unless_told_otherwise():
     ).targets  # fmt: skip
     assert (gain.target().suffix, gain.target().large) == (" grams", 0.5)  # 1 % of 50
     assert (purity.target().suffix, purity.target().large, purity.target().form) == ("", 7.0, "level")
+
+
+def test_higher_is_better_unless_a_target_says_otherwise():
+    targets = small_tables.config(targets=[GAIN, PURITY | {"better": "lower"}]).targets
+    assert [target.target().better for target in targets] == ["higher", "lower"]
+    assert [target.target().better for target in small_tables.shipped().targets] == ["higher", "lower"]
 
 
 def test_the_donors_column_is_read_only_where_context_s_is_asked():

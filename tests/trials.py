@@ -25,8 +25,9 @@ ACCURACY = Target(
     size="?#.##", lower=-100, upper=100, large=1.0,
 )  # fmt: skip
 LOG_LOSS = Target(
-    name="log_loss", phrase="log loss", unit="nats", suffix=" nats", size="#.####", lower=-10, upper=10
-)
+    name="log_loss", phrase="log loss", unit="nats", suffix=" nats", size="#.####", lower=-10, upper=10,
+    better="lower",
+)  # fmt: skip
 ONE, TWO = (ROC_AUC,), (ACCURACY, LOG_LOSS)
 SAMPLING = Sampling(grammar=sentence.grammar(ONE), max_tokens=64, temperature=0.7, top_p=0.95)
 ACTIONS = {

@@ -107,7 +107,7 @@ def contrast_table(
                 plain = asdict(contrast)
                 complete = plain.pop("complete_case")
                 place = {"target": target, "measure": measure, "pair": pair}
-                row = place | {"role": evaluation.role(measure, declared), **plain}
+                row = place | {"role": evaluation.role(measure, pair, declared), **plain}
                 rows.append(row | {f"complete_case_{name}": value for name, value in complete.items()})
     return pd.DataFrame(rows)
 

@@ -108,6 +108,17 @@ class Design:
         return self.tiers[outermost - 1].of_state if outermost else np.zeros(len(self.paths), dtype=np.intp)
 
     @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """The strata by their numbers: the path of each, `` where the outermost level is drawn."""
+        outermost = self.drawn.index(True)
+        return tuple("/".join(path) for path in sorted({path[:outermost] for path in self.paths}))
+
+    @property
+    def clusters_are_states(self) -> bool:
+        """Whether what is independent is a single state: no level lies below the outermost drawn one."""
+        return self.drawn.index(True) == len(self.drawn) - 1
+
+    @property
     def innermost(self) -> Tier:
         """The innermost drawn level: all states of one of its clusters occur equally often."""
         return self.tiers[len(self.drawn) - 1 - self.drawn[::-1].index(True)]

@@ -1,7 +1,7 @@
 """Six slots, read out of a text, each with the words of the text that say it.
 
 Nothing here understands what it reads: a slot is filled if the text has a line for it that says
-something, and a quote is true if it occurs in the text.
+something, and a quote is true if its whole words occur in the text.
 """
 
 from __future__ import annotations
@@ -66,22 +66,33 @@ def read_extraction(text: str) -> Card:
 
 
 def has_quote(quote: str, source: str) -> bool:
-    """Whether the words of `quote` occur in `source` in that order; only white space may differ.
+    """Whether the whole words and numbers of `quote` occur in `source` in that order.
 
-    A bracket's look-alike counts as the bracket, for a reader is shown the one for the other.
+    Only white space may differ: `in` is not in `increase`, nor 0.01 in 0.012. A bracket's
+    look-alike counts as the bracket, for a reader is shown the one for the other.
     """
-    return bool(quote.strip()) and _words(_plain(quote)) in _words(_plain(source))
+    return bool(quote.strip()) and f" {_tokens(quote)} " in f" {_tokens(source)} "
 
 
 def supported(card: Card, source: str) -> Card:
-    """The card without the slots whose quote does not occur in `source`."""
-    return Card(**{name: slot for name, slot in card.filled() if has_quote(slot.quote, source)})
+    """The card without the slots that their quotes do not support.
+
+    A quote has to occur in `source`, to hold every number of the slot's text, and to be two words
+    or a word of four letters at least; a shorter one vouches for nothing but itself.
+    """
+    return Card(**{name: slot for name, slot in card.filled() if _is_supported(slot, source)})
 
 
 def check_quotes(explanation: Explanation) -> tuple[SlotName, ...]:
-    """Names of the filled slots whose quote does not occur in the explanation's text."""
+    """Names of the filled slots that their quotes do not support, by the rule of `supported`."""
     filled = explanation.card.filled()
-    return tuple(name for name, slot in filled if not has_quote(slot.quote, explanation.text))
+    return tuple(name for name, slot in filled if not _is_supported(slot, explanation.text))
+
+
+def before_reason(text: str) -> str:
+    """What a slot says before it gives its reason: `decrease` of `decrease, because trees overfit`."""
+    said, *reasons = _REASON.split(text, maxsplit=1)
+    return said.rstrip(" ,;:.(–—-") if reasons else text
 
 
 def _slot(passage: str) -> Slot | None:
@@ -98,6 +109,29 @@ def _is_slot(value: Any) -> bool:
 def _extracted(value: dict[str, str]) -> Slot | None:
     text, quote = (words.encode("utf-8", "replace").decode() for words in (value["text"], value["quote"]))
     return None if _is_placeholder(_words(text)) else Slot(text=_words(text), quote=quote.strip())
+
+
+def _is_supported(slot: Slot, source: str) -> bool:
+    says_itself = _words(slot.text) == _words(slot.quote)
+    return has_quote(slot.quote, source) and (says_itself or _vouches(slot.quote, slot.text))
+
+
+def _vouches(quote: str, text: str) -> bool:
+    """Whether a quote is long enough to stand for a text in other words, and holds its numbers."""
+    words = re.findall(r"[^\W_]+", quote)
+    is_long = len(words) > 1 or any(re.search(r"[^\W\d_]{4}", word) for word in words)
+    return is_long and _numbers(text) <= _numbers(quote)
+
+
+def _numbers(text: str) -> set[float]:
+    """The sizes of the numbers in a text; the 2 of L2 is none."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", text)
+    return {float(number) for number in re.findall(rf"(?<![\w.]){_NUMBER}", plain)}
+
+
+def _tokens(text: str) -> str:
+    """Words, numbers and single marks, a space between any two."""
+    return " ".join(re.findall(r"\d+(?:[.,]\d+)*|[^\W_]+|[^\w\s]|_", _plain(text)))
 
 
 def _plain(text: str) -> str:
@@ -119,11 +153,13 @@ _SIGN: Final = r"(?:[+\-−–]|minus\s+|plus\s+|negative\s+)?"
 _NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)"
 _SIGNED: Final = re.compile(rf"(?P<sign>{_SIGN})(?P<number>{_NUMBER})", re.IGNORECASE)
 _SHARE: Final = r"(?:%|per\s?cent|percentage(?:\s+points?)?|points?\b|pp\b)"
-# The loss of "log loss" is a quantity and no fall.
+# Words of direction, and words of value, whose direction is that of the target's better side. The loss
+# of "log loss" is a quantity and no harm.
 _VERB: Final = re.compile(
-    r"\b(?:(?P<up>increas|improv|rise|rising|gain|higher|up\b|benefit|positive)"
-    r"|(?P<down>decreas|declin|worsen|fall|drop|(?<!log )(?<!log-)los[est]|lower|down\b|harm|reduc"
-    r"|negative))",
+    r"\b(?:(?P<up>increas|rise|rising|higher|up\b|positive)"
+    r"|(?P<down>decreas|declin|fall|drop|lower|down\b|reduc|negative)"
+    r"|(?P<better>improv|gain|benefit|better\b)"
+    r"|(?P<worse>worse|harm|(?<!log )(?<!log-)los[est]))",
     re.IGNORECASE,
 )
 # "not", "at most", "from .81 to .83": what follows is no point forecast of the change.
@@ -133,7 +169,7 @@ _NOT_A_POINT: Final = re.compile(
     re.IGNORECASE,
 )
 _NEGATION: Final = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b|n't\b", re.IGNORECASE)
-_REASON: Final = re.compile(r"\b(?:because|since|due to)\b", re.IGNORECASE)
+_REASON: Final = re.compile(r"\b(?:because|since|due to|owing to|thanks to)\b", re.IGNORECASE)
 _LEVEL_OF_INTERVAL: Final = re.compile(r"\b\d+\s?%(?=[^.;]{0,20}\binterval)", re.IGNORECASE)
 # A clause ends at a stop, a comma or an "and", but for that of `between 1 and 2`.
 _CLAUSE_END: Final = re.compile(
@@ -145,7 +181,8 @@ def stated_target(card: Card, target: Target, *, among: Sequence[Target] = ()) -
     """The signed number that the card states of one target, in its unit; for a change, a rise is positive.
 
     A sign beside the number counts first (`-0.012`, `minus 0.012`), then a word before it in the
-    slot (`decrease by 0.012`), then the direction slot; a level needs none. `between a and b` gives
+    slot (`decrease by 0.012`; `improve` is a fall where lower is better), then the direction slot; a
+    level needs none. `between a and b` gives
     the midpoint. The clause that names the target is read before the whole slot, and alone if the
     slot names others of `among`, the study's targets. A number with the target's unit goes first; a
     bare one counts only beside the target's name, where the target has a unit to say. None where
@@ -170,10 +207,10 @@ def stated_direction(card: Card, target: Target, *, among: Sequence[Target] = ()
     if card.direction is None:
         return None
     text = card.direction.text
-    for passage in (*_passages(_REASON.split(text)[0], target, among), *_passages(text, target, among)):
+    for passage in (*_passages(before_reason(text), target, among), *_passages(text, target, among)):
         verb = _VERB.search(_unnamed(passage, target, among))
         if verb is not None:
-            return None if _NEGATION.search(passage[: verb.start()]) else _sign(verb)
+            return None if _NEGATION.search(passage[: verb.start()]) else _sign(verb, target)
     return None
 
 
@@ -239,11 +276,12 @@ def _unnamed(passage: str, target: Target, among: Sequence[Target]) -> str:
 def _direction(before: str, card: Card, target: Target, among: Sequence[Target]) -> int | None:
     """+1, -1, or None: the last word of direction before the number, else what the direction slot says."""
     verbs = list(_VERB.finditer(before))
-    return _sign(verbs[-1]) if verbs else stated_direction(card, target, among=among)
+    return _sign(verbs[-1], target) if verbs else stated_direction(card, target, among=among)
 
 
-def _sign(verb: re.Match[str]) -> int:
-    return 1 if verb["up"] else -1
+def _sign(verb: re.Match[str], target: Target) -> int:
+    towards_better = 1 if target.better == "higher" else -1
+    return {"up": 1, "down": -1, "better": towards_better, "worse": -towards_better}[str(verb.lastgroup)]
 
 
 def _signed(words: str, direction: int | None, target: Target) -> float | None:

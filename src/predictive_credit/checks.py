@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from predictive_credit.bootstrap import Design, nested_statistic, one_sided_bounds
-from predictive_credit.contrasts import MIN_CLUSTERS, Contrast
+from predictive_credit.contrasts import MIN_CLUSTERS, MIN_STATES, Contrast
 from predictive_credit.exact import exact_lower_bound
 from predictive_credit.scoring import spearman
 
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 READABLE_FLOOR = 0.95  # share of replies that can be read as a forecast
 UPTAKE_FLOOR = 0.5  # rank correlation of the card's number with the matched forecast
+UNDEFINED_CEILING = 0.05  # share of resamples without a rank correlation, beyond which the rest mislead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,22 +149,28 @@ def delivery(
     return _result("passed" if held else "failed", asked, seen, reading, numbers)
 
 
-def value(gains: Mapping[str, Gains]) -> CheckResult:
-    """Whether the matched explanation beats the description alone (gains D-M, by target)."""
+def value(gains: Mapping[str, Gains], *, level: float) -> CheckResult:
+    """Whether the matched explanation beats the description alone (gains D-M, by target).
+
+    level: that of the gains' one-sided bounds, which the study's rule fixes.
+    """
     return _of_all(
         gains,
-        lambda of: _gains("D-M", *of),
+        lambda of: _gains("D-M", *of, level),
         passed="With its matched explanation the forecaster predicts better than from the description alone.",
         failed="It has not been shown that the matched explanation helps beyond the description.",
         silent="There is no interval for the D-M gain, or one of its contexts was not asked.",
     )
 
 
-def alignment(gains: Mapping[str, Gains]) -> CheckResult:
-    """Whether the matched explanation beats a donor's (gains S-M, by target): does it matter whose it is?"""
+def alignment(gains: Mapping[str, Gains], *, level: float) -> CheckResult:
+    """Whether the matched explanation beats a donor's (gains S-M, by target): does it matter whose it is?
+
+    level: as in `value`.
+    """
     return _of_all(
         gains,
-        lambda of: _gains("S-M", *of),
+        lambda of: _gains("S-M", *of, level),
         passed="What helps is the explanation of this very state; a donor's does not do as well.",
         failed="It has not been shown that the matched explanation does better than a donor's.",
         silent="There is no interval for the S-M gain, or one of its contexts was not asked.",
@@ -177,8 +184,9 @@ def sensitivity(
 
     signals: by target. rng: makes the check's stream anew, so that every target sees the same
     resamples. Passed if the rank correlation in M reaches the floor and exceeds the one in D by a
-    one-sided bootstrap bound at `level`. A forecaster that cannot be seen to read cannot show that
-    there was nothing worth reading.
+    one-sided bootstrap bound at `level`. Not estimable with cards that state a number in fewer than
+    three clusters or ten states, or where many resamples hold but one number. A forecaster that
+    cannot be seen to read cannot show that there was nothing worth reading.
     """
     return _of_all(
         signals,
@@ -195,7 +203,10 @@ def sensitivity(
 
 
 def _sensitivity(signal: Signal, design: Design, draws: int, level: float, rng: Generator) -> Partial:
-    asked = f"rank correlation of card and M >= {UPTAKE_FLOOR}, and above that of card and D"
+    asked = (
+        f"rank correlation of card and M >= {UPTAKE_FLOOR}, and above that of card and D "
+        f"by its one-sided {level:.0%} lower bound"
+    )
     stated, matched, description = signal.stated, signal.matched, signal.description
     used = ~np.isnan(stated) & ~np.isnan(matched) & ~np.isnan(description)
     numbers: dict[str, Number] = {
@@ -213,7 +224,13 @@ def _sensitivity(signal: Signal, design: Design, draws: int, level: float, rng: 
         difference: Array = spearman(x, m, rest) - spearman(x, d, rest)
         return difference
 
-    bound = one_sided_bounds(nested_statistic(design, gap, draws=draws, rng=rng), level=level).lower
+    gaps = nested_statistic(design, gap, draws=draws, rng=rng)
+    undefined = int(np.isnan(gaps).sum())
+    numbers["n_undefined_resamples"] = undefined
+    if undefined > UNDEFINED_CEILING * draws:
+        why = f"{undefined} of {draws} resamples hold a constant; at most {UNDEFINED_CEILING:.0%} may"
+        return Partial("not_estimable", asked, why, numbers)
+    bound = one_sided_bounds(gaps, level=level).lower
     numbers |= {
         "rho_matched": rho_m,
         "rho_description": rho_d,
@@ -226,18 +243,22 @@ def _sensitivity(signal: Signal, design: Design, draws: int, level: float, rng: 
     return Partial("passed" if rho_m >= UPTAKE_FLOOR and bound > 0 else "failed", asked, seen, numbers)
 
 
-def _gains(pair: str, primary: Contrast | None, point: Contrast | None) -> Partial:
-    asked = f"lower bounds of the {pair} gain above 0, in the primary loss and in point error"
+def _gains(pair: str, primary: Contrast | None, point: Contrast | None, level: float) -> Partial:
+    asked = (
+        f"one-sided {level:.0%} lower bounds of the {pair} gain above 0, "
+        "in the primary loss and in point error"
+    )
     numbers: dict[str, Number] = {}
     for name, gain in (("primary", primary), ("point_error", point)):
-        for end in ("mean", "lower", "upper"):
+        for end in ("mean", "lower", "upper", "one_sided_lower"):
             numbers[f"{name}_{end}"] = None if gain is None else getattr(gain, end)
     if primary is None or point is None:
         return Partial("not_estimable", asked, "one of the contexts was not asked", numbers)
-    if primary.lower is None or point.lower is None:
+    first, second = primary.one_sided_lower, point.one_sided_lower
+    if first is None or second is None:
         return Partial("not_estimable", asked, primary.reason or point.reason or "no interval", numbers)
-    seen = f"{primary.lower:+.5f} in the primary loss, {point.lower:+.5f} in point error"
-    return Partial("passed" if primary.lower > 0 and point.lower > 0 else "failed", asked, seen, numbers)
+    seen = f"{first:+.5f} in the primary loss, {second:+.5f} in point error"
+    return Partial("passed" if min(first, second) > 0 else "failed", asked, seen, numbers)
 
 
 def _of_all(
@@ -266,6 +287,8 @@ def _silent(used: NDArray[np.bool_], design: Design, **columns: Array) -> str | 
     clusters = len(np.unique(design.clusters[used]))
     if clusters < MIN_CLUSTERS:
         return f"{clusters} clusters with a card that states a number; {MIN_CLUSTERS} are needed"
+    if used.sum() < MIN_STATES:  # a rank correlation of three states is one of six orders
+        return f"{used.sum()} states with a card that states a number; {MIN_STATES} are needed"
     constant = [name for name, column in columns.items() if np.ptp(column[used]) == 0.0]
     return f"constant over all states: {', '.join(constant)}" if constant else None
 

@@ -7,11 +7,12 @@ once. An explanation is data: it stands in a fence that its own text cannot clos
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from predictive_credit import prompts, wording
+from predictive_credit.cards import before_reason
 from predictive_credit.records import (
     SLOT_NAMES,
     Context,
@@ -45,7 +46,7 @@ class Showing:
     """What a context shows: whose explanation of which source, and how much of it.
 
     Form `text` is the explanation as it was written, `card` what was read from it as six labelled
-    lines, `numbers` of these the direction and target alone.
+    lines, `numbers` of these the direction and target alone, without the reason they give.
     """
 
     source: Source | None  # None: the first of the state's sources
@@ -117,12 +118,16 @@ def situation(state: State) -> str:
 
 
 def shown(explanation: Explanation, form: Form) -> str:
-    """An explanation in one form: as written, as six labelled lines, or direction and target alone."""
+    """An explanation in one form: as written, as six labelled lines, or direction and target alone.
+
+    Direction and target alone end where they turn to their reason, for a mechanism is no number.
+    """
     if form == "text":
         return explanation.text
-    names = NUMERIC_SLOTS if form == "numbers" else SLOT_NAMES
     said = {name: slot.text for name, slot in explanation.card.filled()}
-    return "\n".join(f"{name.capitalize()}: {said.get(name, NOT_STATED)}" for name in names)
+    if form == "card":
+        return _labelled(SLOT_NAMES, said)
+    return _labelled(NUMERIC_SLOTS, {name: before_reason(text) for name, text in said.items()})
 
 
 def question(targets: Sequence[Target]) -> str:
@@ -134,6 +139,10 @@ def question(targets: Sequence[Target]) -> str:
 def fenced(text: str, *, intro: str) -> str:
     """An untrusted text as data, after a line that says so (the prompt text called `intro`)."""
     return "\n".join((prompts.text(intro), FENCE_OPEN, neutralised(text), FENCE_CLOSE))
+
+
+def _labelled(names: Sequence[SlotName], said: Mapping[SlotName, str]) -> str:
+    return "\n".join(f"{name.capitalize()}: {said.get(name) or NOT_STATED}" for name in names)
 
 
 def _goes_together(

@@ -31,6 +31,10 @@ Positions = NDArray[np.intp]
 Status = Literal["estimated", "not_estimable"]
 
 MIN_CLUSTERS = 3  # a spread between two clusters says next to nothing about a third
+# Where a cluster is a single state there are many to be had, and the percentile interval of three such
+# numbers covers 74 % where it says 95 %; of ten, 89 %.
+MIN_STATES = 10
+MIN_IN_STRATUM = 2  # a stratum of one cluster is the same in every resample, as if it had no variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +144,27 @@ def level_intervals(
 
 def why_not_estimable(gain: Array, design: Design) -> str | None:
     """The reason a gain (state,) carries no interval, or None if it does."""
-    found = len(group_means(gain, design.clusters))
-    if found < MIN_CLUSTERS:
-        return f"{found} clusters with a defined gain; an interval needs {MIN_CLUSTERS}"
+    if few := too_few(gain, design):
+        return few
     # Equal up to rounding: a spread of 1e-17 would otherwise make an interval without width.
     if spread(gain, design) <= 1e-12 * np.nanmax(np.abs(gain)):
         return "every cluster has the same mean gain; there is no variance to resample"
+    return None
+
+
+def too_few(gain: Array, design: Design) -> str | None:
+    """What is missing of the clusters that a gain (state,) has to be defined in, or None if nothing is."""
+    found, needed = len(group_means(gain, design.clusters)), MIN_CLUSTERS
+    if design.clusters_are_states:
+        needed = MIN_STATES
+    if found < needed:
+        return f"{found} clusters with a defined gain; an interval needs {needed}"
+    defined = ~np.isnan(gain)
+    for k, name in enumerate(design.stratum_names):
+        seen = len(np.unique(design.clusters[defined & (design.strata == k)]))
+        if seen < MIN_IN_STRATUM:
+            of = f"{seen} cluster{'' if seen == 1 else 's'}"
+            return f"{name} has {of} with a defined gain; an interval needs {MIN_IN_STRATUM} in each stratum"
     return None
 
 

@@ -52,6 +52,7 @@ class Target:
     upper: float
     form: Literal["change", "level"] = "change"
     large: float = 0.01  # an outcome of this absolute size or more is worth knowing beforehand
+    better: Literal["higher", "lower"] = "higher"  # the side on which an improvement lies
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):

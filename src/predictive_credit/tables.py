@@ -102,6 +102,11 @@ def read_records(path: Path, kind: type[T]) -> tuple[T, ...]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV, atomically; see `encode_csv`."""
+    write_bytes(path, encode_csv(header, rows))
+
+
+def encode_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     """A CSV with Unix line ends; None becomes an empty field, floats round-trip."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -109,7 +114,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     writer.writerows(
         ["" if v is None else repr(v) if isinstance(v, float) else v for v in row] for row in rows
     )
-    write_bytes(path, buffer.getvalue().encode())
+    return buffer.getvalue().encode()
 
 
 def cube(

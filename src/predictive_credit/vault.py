@@ -80,6 +80,12 @@ def salt(key: bytes, outcome: Outcome) -> str:
     return hmac.new(key, b"salt/" + canonical.encode(outcome), hashlib.sha256).hexdigest()[:32]
 
 
+def late_token(key: bytes, description: str, intervention: str, target: str) -> str:
+    """The name under which an outcome that came later is logged: its situation, whatever its value."""
+    situation = canonical.encode([description, intervention, target])
+    return hmac.new(key, b"late/" + situation, hashlib.sha256).hexdigest()
+
+
 def commitment(outcome: Outcome, outcome_salt: str) -> str:
     """Salted SHA-256 of one outcome."""
     return canonical.digest({"outcome": outcome, "salt": outcome_salt})

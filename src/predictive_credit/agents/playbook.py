@@ -22,8 +22,9 @@ Facts = Mapping[str, JsonScalar]
 class Play:
     """What a textbook says of one intervention: why it may help or harm, what to watch, where, what if.
 
-    Each is a clause without a full stop: `helps` and `harms` follow "because" (they explain a rise and a
-    fall of the first target), `regime` follows "strongest where", the other two stand alone.
+    Each is a clause without a full stop: `helps` and `harms` follow "because" (they explain a move of the
+    first target to its better and to its worse side), `regime` follows "strongest where", the other two
+    stand alone.
     """
 
     helps: str
@@ -77,7 +78,7 @@ def card_text(state: State, burn_in: BurnIn, textbook: Textbook, targets: Sequen
     each = [f"{wording.in_sentence(t)} will {verb}" for t, verb in zip(targets, verbs, strict=True)]
     return prompts.text("playbook_card").format(
         direction=first if len(targets) == 1 else wording.listed(each),
-        why=_why(play, first),
+        why=_why(play, first, targets[0]),
         target="; ".join(wording.said(change, t) for change, t in zip(stated, targets, strict=True)),
         intermediate=play.intermediate,
         regime=play.regime,
@@ -98,7 +99,7 @@ def note_text(state: State, burn_in: BurnIn, textbook: Textbook, targets: Sequen
     return prompts.text("playbook_note").format(
         planned=state.intervention.text.rstrip("."),
         expected=wording.listed(each),
-        why=_why(play, verbs[0]),
+        why=_why(play, verbs[0], targets[0]),
         hoped=wording.in_sentence(targets[0]),
         regime=play.regime,
         here=_here(state, textbook),
@@ -129,9 +130,10 @@ def _play(state: State, textbook: Textbook) -> Play:
     return play
 
 
-def _why(play: Play, verb: str) -> str:
+def _why(play: Play, verb: str, first: Target) -> str:
     """The mechanism that goes with what the first target will do."""
-    return play.helps if verb == "increase" else play.harms
+    better = "increase" if first.better == "higher" else "decrease"
+    return play.helps if verb == better else play.harms
 
 
 def _here(state: State, textbook: Textbook) -> str:

@@ -15,8 +15,9 @@ DECIMALS = 6
 class PriorsModel:
     """Zero, a constant positive amount, or the burn-in's mean, with its 10/90 % quantiles, in every target.
 
-    Points in each target's unit: 0, mean |y|, mean y. The sentence has distances for an interval, and
-    none is negative: where the point lies outside the quantiles the interval ends at the point.
+    Points in each target's unit: 0, mean |y|, mean y, or the possible value nearest to it. The sentence
+    has distances for an interval, and none is negative: where the point lies outside the quantiles the
+    interval ends at the point.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class PriorsModel:
     ) -> None:
         self.name = name
         self._resolved = f"{point} of burn-in {burn_in.name}"
-        stated = [_stated(point, burn_in.targets[target.name]) for target in targets]
+        stated = [_stated(point, burn_in.targets[target.name], target) for target in targets]
         self._text = sentence.write(stated, targets, decimals=DECIMALS)
 
     def answer(self, prompt: Prompt) -> Reply:
@@ -42,6 +43,7 @@ class PriorsModel:
         """Nothing to end."""
 
 
-def _stated(point: Literal["zero", "positive", "mean"], learned: TargetBurnIn) -> Stated:
-    value = {"zero": 0.0, "positive": learned.mean_absolute, "mean": learned.mean}[point]
+def _stated(point: Literal["zero", "positive", "mean"], learned: TargetBurnIn, target: Target) -> Stated:
+    wanted = {"zero": 0.0, "positive": learned.mean_absolute, "mean": learned.mean}[point]
+    value = min(max(wanted, target.lower), target.upper)
     return Stated(point=value, minus=value - learned.q10, plus=learned.q90 - value)

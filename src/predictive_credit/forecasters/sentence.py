@@ -13,7 +13,7 @@ SEPARATOR = "; "
 
 
 def grammar(targets: Sequence[Target]) -> str:
-    """The GBNF of the sentence. Its sizes hold all but freak amounts; the reader takes any."""
+    """The GBNF of the sentence. Its sizes hold all but freak amounts; the reader takes any possible one."""
     return f"root ::= {wording.forecast_rule(targets)}\n{wording.shared_rules(targets)}"
 
 
@@ -29,7 +29,10 @@ def write(stated: Sequence[Stated], targets: Sequence[Target], *, decimals: int 
 def read(text: str, unit_id: str, targets: Sequence[Target]) -> tuple[Forecast, ...]:
     """What a sentence states of each target, in its unit; `increase` is positive.
 
-    White space around the sentence is forgiven and nothing else. Raises MalformedForecast.
+    White space around the sentence is forgiven and nothing else. The point has to be possible, in
+    [lower, upper] of its target; an end of the interval may stick out by as much as that range is
+    wide. Beyond that a number says nothing of the target, and one such score would outweigh all others.
+    Raises MalformedForecast.
     """
     found = re.fullmatch(SEPARATOR.join(map(_pattern, targets)), text.strip())
     if found is None:
@@ -56,7 +59,24 @@ def _forecast(clause: Sequence[str | None], unit_id: str, target: Target) -> For
     word, *numbers = clause
     size, minus, plus = (float(str(number)) for number in numbers)
     point = -size if word in ("decrease", "minus ") else size
-    return Forecast(unit_id=unit_id, target=target.name, point=point, lower=point - minus, upper=point + plus)
+    read = Forecast(unit_id=unit_id, target=target.name, point=point, lower=point - minus, upper=point + plus)
+    _check_possible(read, target)
+    return read
+
+
+def _check_possible(read: Forecast, target: Target) -> None:
+    possible = f"where [{target.lower:g}, {target.upper:g}] is possible"
+    if not target.lower <= read.point <= target.upper:
+        raise MalformedForecast(
+            f"unit {read.unit_id}: {target.name} has a point of {read.point:g} {possible}"
+        )
+    width = target.upper - target.lower
+    if read.lower < target.lower - width or read.upper > target.upper + width:
+        interval = f"[{read.lower:g}, {read.upper:g}]"
+        raise MalformedForecast(
+            f"unit {read.unit_id}: {target.name} has the interval {interval} {possible}, too far out by more "
+            f"than {width:g}"
+        )
 
 
 def _shortened(text: str, length: int = 80) -> str:

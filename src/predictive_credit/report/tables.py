@@ -127,7 +127,10 @@ def contrasts(view: StudyView) -> Table:
     """Every contrast with its intervals and bounds, beside the published one."""
     level, voice = interval_level(view), view.voice
     named = _named_contrasts(view)
-    reasons = [(name, found["reason"]) for name, found in named if found.get("reason")]
+    reasons: dict[str, list[str]] = {}
+    for name, found in named:
+        if found.get("reason"):
+            reasons.setdefault(str(found["reason"]), []).append(name)
     return Table(
         caption="Contrasts: mean gain over states, intention-to-treat",
         columns=(
@@ -153,7 +156,10 @@ def contrasts(view: StudyView) -> Table:
             f"forecasts; a task-scaled gain is in units of its {view.study.task_words[0]}'s mean absolute "
             f"outcome. A cluster is {cluster_words(view)}. Each one-sided bound holds alone."
         )
-        + "".join(f" {name} is not estimable: {reason}." for name, reason in reasons),
+        + "".join(
+            f" Not estimable, since {reason}: {'all' if len(names) == len(named) else '; '.join(names)}."
+            for reason, names in reasons.items()
+        ),
     )  # fmt: skip
 
 

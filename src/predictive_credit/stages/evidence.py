@@ -139,6 +139,14 @@ class Evidence:
         outcomes, salts = self.outcomes_and_salts()
         promised = self.json("commitment.json")
         pending = tuple(promised["pending"])
+        study = self.study
+        if pending and study.arrived is None:
+            raise Tampered(
+                f"commitment.json leaves {pending[0]} open, and the study executes its own outcomes"
+            )
+        planned = {f"{state.id}/{target.name}" for state in self.states for target in study.targets}
+        if strangers := planned ^ {*promised["outcomes"], *pending}:
+            raise Tampered(f"commitment.json does not hold what the study plans: {min(strangers)}")
         later = {o.id for o in outcomes} & set(pending)
         if missing := sorted(set(pending) - later):
             raise Tampered(f"outcomes.csv lacks {missing[0]}, which was still to come at the freeze")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from predictive_credit import (
     bootstrap,
     canonical,
+    cards,
     checks,
     config,
     contrasts,
@@ -19,16 +21,17 @@ from predictive_credit import (
     panel,
     prompts,
     scoring,
+    streams,
     tables,
-    vault,
 )  # fmt: skip
 from predictive_credit.errors import OutOfOrder, Tampered
-from predictive_credit.forecasters import forecaster
+from predictive_credit.forecasters import forecaster, sentence
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
-from predictive_credit.stages import shell
+from predictive_credit.stages import openings, shell
 from predictive_credit.stages.paths import Project, StudyPaths
 from predictive_credit.studies import evaluation, summaries
+from predictive_credit.studies.study import Study
 
 # Everything a prompt, a reply or an outcome came from. The names are the bundle's file names.
 FROZEN = (
@@ -36,9 +39,10 @@ FROZEN = (
     "forecasts.jsonl", "usage.jsonl", "commitment.json",
 )  # fmt: skip
 
-# What turns forecasts and outcomes into figures. An edit after the freeze is another freeze.
+# What turns replies and outcomes into figures. An edit after the freeze is another freeze.
 SCORING = (
-    scoring, bootstrap, panel, contrasts, equivalence, exact, checks, decisions, evaluation, summaries,
+    sentence, forecaster, cards, streams, scoring, bootstrap, panel, contrasts, equivalence, exact, checks,
+    decisions, evaluation, summaries,
 )  # fmt: skip
 
 
@@ -65,7 +69,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
         "digests": digests,
         "rule": {"name": params.studies[name].rule, "sha256": canonical.digest_bytes(study.rule_source)},
         "prompt_texts": prompts.digest(),
-        "scoring": scoring_digest(),
+        "scoring": scoring_digest(study),
         "params": frozen_params(params, name),
         "units": {
             "planned": len(plan),
@@ -81,14 +85,18 @@ def run(project: Project, params: config.Params, name: str) -> str:
     shell.record(
         project, paths.ledger("frozen"), events, Phase.FROZEN, study=name, scale=params.scale,
         digests={"freeze.json": canonical.digest_file(paths.freeze)},
-        opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
+        opened=openings.known(project, params, name),
     )  # fmt: skip
     return f"{name}: frozen, {len(answers)} forecasts, {record['units']['fallbacks']} of them fallbacks"
 
 
-def scoring_digest() -> str:
-    """SHA-256 over the source of every module that scores, resamples or checks."""
-    sources = {module.__name__: Path(str(module.__file__)).read_bytes() for module in SCORING}
+def scoring_digest(study: Study) -> str:
+    """SHA-256 over the source of every module that reads, scores, resamples or checks.
+
+    That of the study's declaration, which says what its rule is given, is among them.
+    """
+    modules = (*SCORING, sys.modules[study.decide.__module__])
+    sources = {module.__name__: Path(str(module.__file__)).read_bytes() for module in modules}
     return canonical.digest({name: canonical.digest_bytes(source) for name, source in sources.items()})
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from predictive_credit import canonical, config, tables, vault
 from predictive_credit.errors import OutOfOrder, Sealed, Tampered
-from predictive_credit.ledger import Phase
+from predictive_credit.ledger import Event, Phase
 from predictive_credit.records import Outcome, State
-from predictive_credit.stages import freeze, shell
+from predictive_credit.stages import freeze, openings, shell
 from predictive_credit.stages.paths import Project, StudyPaths
 
 HEADER = ("state_id", "target", "value", "reason", "salt", "scale")
@@ -31,20 +31,50 @@ def run(project: Project, params: config.Params, name: str) -> str:
     vault.check_commitments(sealed, {o.id: vault.salt(key, o) for o in sealed}, promised["outcomes"])
     outcomes = sorted([*sealed, *late(project, params, name, promised["pending"])], key=lambda o: o.id)
     salts = {o.id: vault.salt(key, o) for o in outcomes}
+    rows = [(o.state_id, o.target, o.value, o.reason, salts[o.id], params.scale) for o in outcomes]
+    data = tables.encode_csv(HEADER, rows)
+    commitments = {o.id: vault.commitment(o, salts[o.id]) for o in outcomes}
+    later = set(promised["pending"])
+    refuse_others(
+        name,
+        paths,
+        events,
+        data,
+        [commitments[o.id] for o in outcomes if o.id in later and o.value is not None],
+    )
     # Logged before the file exists: a kill in between may not hide that they were readable.
     # An undefined outcome is nothing to know: under another seed it would be the same again.
-    vault.log_opening(
-        (vault.commitment(o, salts[o.id]) for o in outcomes if o.value is not None), shell.now()
-    )
-    rows = [(o.state_id, o.target, o.value, o.reason, salts[o.id], params.scale) for o in outcomes]
-    tables.write_csv(paths.outcomes, HEADER, rows)
+    defined = [commitments[o.id] for o in outcomes if o.value is not None]
+    vault.log_opening([*defined, *openings.tokens(name, paths)], shell.now())
+    tables.write_bytes(paths.outcomes, data)
     shell.record(
         project, paths.ledger("opened"), events, Phase.OPENED, study=name, scale=params.scale,
         digests={"outcomes.csv": canonical.digest_file(paths.outcomes)},
     )  # fmt: skip
     undefined = sum(o.value is None for o in outcomes)
-    came = f", {len(promised['pending'])} arrived after the freeze" if promised["pending"] else ""
+    came = f", {len(later)} arrived after the freeze" if later else ""
     return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed{came}"
+
+
+def refuse_others(
+    name: str, paths: StudyPaths, frozen: Sequence[Event], data: bytes, late_commitments: Sequence[str]
+) -> None:
+    """Raise OutOfOrder if other outcomes were opened for this freeze: what was opened first stands."""
+    opened = paths.ledger("opened")
+    if opened.exists():
+        events = shell.read_ledger(opened)
+        continues = len(events) > len(frozen) and events[: len(frozen)] == tuple(frozen)
+        if continues and events[len(frozen)].digests["outcomes.csv"] != canonical.digest_bytes(data):
+            raise OutOfOrder(
+                f"{name}: other outcomes were opened for this freeze ({events[len(frozen)].time_utc}), and "
+                "they stand; restore the file they came from"
+            )
+    n, since = vault.opened_before(openings.tokens(name, paths))
+    if n and vault.opened_before(late_commitments)[0] < len(set(late_commitments)):
+        raise OutOfOrder(
+            f"{name}: other outcomes arrived and were opened before ({since}), and they stand; restore the "
+            "file they came from"
+        )
 
 
 def late(project: Project, params: config.Params, name: str, pending: Sequence[str]) -> tuple[Outcome, ...]:
@@ -55,7 +85,7 @@ def late(project: Project, params: config.Params, name: str, pending: Sequence[s
     if not pending:
         return ()
     study, setting = shell.study(project, params, name)
-    path = arrived_file(project, params, name)
+    path = openings.arrived_file(project, params, name)
     found: tuple[Outcome, ...] = ()
     if study.arrived is not None and path is not None:
         states = tables.read_records(project.study(name).states, State)
@@ -66,14 +96,6 @@ def late(project: Project, params: config.Params, name: str, pending: Sequence[s
             f"yet, first {missing[0]}; when they have, `predictive-credit open {name} --outcomes FILE`"
         )
     return found
-
-
-def arrived_file(project: Project, params: config.Params, name: str) -> Path | None:
-    """The file of outcomes that came later: what `predictive-credit open` filed, else the pool's own."""
-    if kept := sorted(project.arrived(name).glob("outcomes.*")):
-        return kept[0]
-    own = getattr(params.pools[params.studies[name].pool], "outcomes", None)
-    return Path(own) if own is not None and Path(own).is_file() else None
 
 
 def arrive(project: Project, params: config.Params, name: str, outcomes: Path) -> None:
@@ -97,12 +119,11 @@ def arrive(project: Project, params: config.Params, name: str, outcomes: Path) -
             f"{name}: {outcomes} holds {len(set(pending) & came)} of the {len(pending)} outcomes still to "
             f"come, first missing {missing[0]}; they are opened together, so add it"
         )
-    folder = project.arrived(name)
-    for old in folder.glob("outcomes.*"):
-        if old.read_bytes() != outcomes.read_bytes() and paths.ledger("opened").exists():
-            raise OutOfOrder(f"{name}: other outcomes were opened already ({old}); they stand")
+    folder, data = project.arrived(name), outcomes.read_bytes()
+    kept = folder / f"outcomes{''.join(outcomes.suffixes)}"
+    tables.write_bytes(kept, data)
+    for old in set(folder.glob("outcomes.*")) - {kept}:
         old.unlink()
-    tables.write_bytes(folder / f"outcomes{''.join(outcomes.suffixes)}", outcomes.read_bytes())
 
 
 def refuse_before_freeze(name: str, paths: StudyPaths) -> None:

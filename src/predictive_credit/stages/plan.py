@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from predictive_credit import canonical, config, planning, tables, vault
+from predictive_credit import canonical, config, planning, tables
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Explanation, State, Unit, UnitKind
-from predictive_credit.stages import explain, shell
+from predictive_credit.stages import explain, openings, shell
 from predictive_credit.stages.paths import Project
+
+# What a plan is and what it was made from: none of them may change before the freeze.
+PLANNED = ("states.jsonl", "explanations.jsonl", "plan.jsonl", "prompts.jsonl")
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -36,7 +39,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     texts += [text for _, _, text in sources]
     tables.write_records(paths.prompts, sorted(texts, key=lambda t: t.key), scale=params.scale)
     ledger = paths.ledger("planned")
-    digests = {file: canonical.digest_file(paths.data / file) for file in ("plan.jsonl", "prompts.jsonl")}
+    digests = {file: canonical.digest_file(paths.data / file) for file in PLANNED}
     digests["donors"] = canonical.digest({str(context): donors[context] for context in sorted(donors)})
     planned = shell.record(
         project, ledger, (), Phase.PLANNED, study=name, scale=params.scale, digests=digests
@@ -44,7 +47,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     shell.record(
         project, ledger, planned, Phase.SEALED, study=name, scale=params.scale,
         digests={"commitment.json": canonical.digest_file(paths.commitment)},
-        opened=vault.opened_before(tables.read_json(paths.commitment)["outcomes"].values()),
+        opened=openings.known(project, params, name),
     )  # fmt: skip
     return f"{name}: {len(states)} states, {len(units):,} units ({said(units)})"
 

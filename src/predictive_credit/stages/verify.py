@@ -16,12 +16,13 @@ from typing import Any
 import yaml
 
 from predictive_credit import canonical, cards, ledger, planning, prompts, streams
+from predictive_credit.config import Params
 from predictive_credit.contexts import forecast_prompt
 from predictive_credit.errors import BadSource, PredictiveCreditError
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Event, Phase
 from predictive_credit.records import UnitKind
-from predictive_credit.stages import evidence
+from predictive_credit.stages import evidence, explain
 from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evidence
 from predictive_credit.stages.freeze import check_answered, scoring_digest, unfaithful
 from predictive_credit.stages.paths import Project
@@ -169,6 +170,7 @@ def _plan(found: Evidence) -> Iterator[Finding]:
     # Another package version may word its prompts differently; the digests still bind the frozen text.
     same_texts = frozen["prompt_texts"] == prompts.digest()
     sampling = forecaster.sampling(params.forecaster, study.targets)
+    yield from _sources(found, params, same_texts=same_texts)
     for unit in found.plan:
         text = texts[unit.id.rsplit("/", 1)[0] if unit.kind is UnitKind.FORECAST else unit.id]
         if unit.seed != streams.unit_seed(frozen["params"]["seed"], unit.id):
@@ -191,6 +193,22 @@ def _plan(found: Evidence) -> Iterator[Finding]:
                 yield Finding(
                     "prompts.jsonl", f"the prompt of {unit.id} does not follow from its state and card"
                 )
+
+
+def _sources(found: Evidence, params: Params, *, same_texts: bool) -> Iterator[Finding]:
+    """Every explanation is elicited and read as the study declares, in its order and blind to its origin."""
+    study, texts = found.study, found.prompts
+    asked = [(UnitKind.ELICIT, state.id, t) for state, _, t in explain.sources(study, found.states, params)]
+    asked += [
+        (UnitKind.EXTRACT, e.state_id, t) for e, t in explain.extractions(study, found.explanations, params)
+    ]
+    planned = [unit for unit in found.plan if unit.kind is not UnitKind.FORECAST]
+    if [(u.kind, u.state_id, u.id) for u in planned] != [(kind, s, text.key) for kind, s, text in asked]:
+        yield Finding("plan.jsonl", "its elicit and extract units are not those that the study declares")
+    elif same_texts:
+        for _, _, text in asked:
+            if texts[text.key] != text:
+                yield Finding("prompts.jsonl", f"the prompt of {text.key} is not what the study asks")
 
 
 def _replies(found: Evidence) -> Iterator[Finding]:
@@ -223,7 +241,7 @@ def _metrics(found: Evidence) -> Iterator[Finding]:
     )  # fmt: skip
     for name, value in evidence.metric_files(again).items():
         if (where := _unequal(found.json(f"metrics/{name}.json"), value, name)) is not None:
-            changed = frozen["scoring"] != scoring_digest()
+            changed = frozen["scoring"] != scoring_digest(found.study)
             how = ", read by other scoring code than was frozen" if changed else ""
             yield Finding(f"metrics/{name}.json", f"{where} is not what the frozen files give{how}")
 

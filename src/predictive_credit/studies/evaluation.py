@@ -346,7 +346,7 @@ def _contrasts(found: Contrasts, study: Study) -> dict[str, Any]:
             measure: {
                 pair: asdict(contrast)
                 | {
-                    "role": role(measure, study),
+                    "role": role(measure, pair, study),
                     "published": _printed(study.published, "contrasts", target, measure, pair) or None,
                 }
                 for pair, contrast in pairs.items()
@@ -357,9 +357,9 @@ def _contrasts(found: Contrasts, study: Study) -> dict[str, Any]:
     }
 
 
-def role(measure: str, study: Study) -> str:
-    """Whether a measure is the one that the study was planned for."""
-    return "primary" if measure == study.primary_loss else "exploratory"
+def role(measure: str, pair: str, study: Study) -> str:
+    """Whether a contrast is one that the study's rule was planned for."""
+    return "primary" if study.is_primary(measure, pair) else "exploratory"
 
 
 def _checks(
@@ -374,8 +374,8 @@ def _checks(
     results = {
         "commitment": checks.commitment(integrity),
         "delivery": _delivery(_first(panels), scored),
-        "value": checks.value(gains("D-M")),
-        "alignment": checks.alignment(gains("S-M")),
+        "value": checks.value(gains("D-M"), level=scored.study.one_sided_level),
+        "alignment": checks.alignment(gains("S-M"), level=scored.study.one_sided_level),
         "sensitivity": checks.sensitivity(
             {target: _signal(panel, scored) for target, panel in panels.items()},
             _first(panels).design,

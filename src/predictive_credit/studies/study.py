@@ -106,12 +106,18 @@ class Study:
         None  # outcomes come later
     )
     configure: Callable[[Study, Any], Study] | None = None  # targets and levels that a configuration declares
+    also_primary: tuple[tuple[Measure, str], ...] = ()  # what the rule reads beside the primary loss
     published: Mapping[str, Any] = field(default_factory=dict)  # printed figures, to stand beside ours
 
     @property
     def rule_source(self) -> bytes:
         """The rule's source as it is run, whose digest the freeze record holds."""
         return Path(str(self.rule.__file__)).read_bytes()
+
+    def is_primary(self, measure: str, pair: str) -> bool:
+        """Whether the rule reads this contrast; all others are exploratory."""
+        main = measure == self.primary_loss and pair in ("D-M", "S-M")
+        return main or (measure, pair) in self.also_primary
 
     def asked(self, config: StudyConfig) -> dict[Context, Showing | None]:
         """The contexts a configuration asks, in the study's order, and what each shows."""

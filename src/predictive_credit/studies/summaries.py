@@ -18,7 +18,7 @@ from predictive_credit import scoring
 from predictive_credit.bootstrap import Design, nested_means, one_sided_bounds
 from predictive_credit.cards import stated_direction
 from predictive_credit.config import Inference
-from predictive_credit.contrasts import MIN_CLUSTERS, group_means, leave_one_out, level_intervals, spread
+from predictive_credit.contrasts import group_means, leave_one_out, level_intervals, spread, too_few
 from predictive_credit.exact import exact_lower_bound, exact_upper_bound
 from predictive_credit.panel import Measure, Panel, context_losses, gain, share_of_error, task_scale
 from predictive_credit.records import (
@@ -167,13 +167,13 @@ def formation(
     one-sided bootstrap bound over the design. Where every cluster of a stratum shows the same
     difference there is nothing to resample; then the bound is the exact lower bound of the share of
     clusters whose every pair gained, minus the exact upper bound of the share in which a pair lost
-    (minus 0 where none did). Fewer than three clusters have no bound.
+    (minus 0 where none did). Clusters too few for an interval, in all or in a stratum, have no bound.
     """
     if np.isnan(difference).all():
         return None
     mean, tail = scoring.mean(difference), 1.0 - level
     clusters = group_means(difference, design.clusters)
-    if len(clusters) < MIN_CLUSTERS:
+    if too_few(difference, design) is not None:
         return Formation(difference=mean, lower=None)
     if spread(difference, design) > 0.0:
         means = nested_means(difference, design, draws=draws, rng=rng)

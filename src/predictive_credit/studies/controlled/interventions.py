@@ -18,7 +18,7 @@ ACCURACY = Target(
 )  # fmt: skip
 LOG_LOSS = Target(
     name="log_loss", phrase="log loss", unit="nats", suffix=" nats",
-    size="#.####", lower=-10.0, upper=10.0, large=0.01,
+    size="#.####", lower=-10.0, upper=10.0, large=0.01, better="lower",
 )  # fmt: skip
 TARGETS = (ACCURACY, LOG_LOSS)
 

@@ -36,6 +36,7 @@ class TableTarget:
     upper: Annotated[float, Field(allow_inf_nan=False)]
     suffix: Suffix | None = None  # None: a space and the unit
     large: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None  # None: see LARGE_SHARE
+    better: Literal["higher", "lower"] = "higher"  # what `improves` and `worsens` mean of it
 
     @field_validator("name")
     @classmethod
@@ -64,7 +65,7 @@ class TableTarget:
             name=self.name, phrase=self.phrase, unit=self.unit, form=self.form,
             suffix=f" {self.unit}" if self.suffix is None else self.suffix,
             size=_pattern(size, self.decimals), lower=self.lower, upper=self.upper,
-            large=LARGE_SHARE * size if self.large is None else self.large,
+            large=LARGE_SHARE * size if self.large is None else self.large, better=self.better,
         )  # fmt: skip
 
 

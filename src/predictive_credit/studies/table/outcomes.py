@@ -56,7 +56,8 @@ def burn_in(setting: Setting, states: Sequence[State]) -> tuple[tuple[Outcome, .
     sheet = filed.load(setting.burn_in, "burn_in")
     if sheet is None:
         return (), BurnIn(name=DECLARED_RANGE, tasks=(), targets={t.name: _whole_range(t) for t in targets})
-    rows, known = reading.burn_in(sheet, setting.config, {local_id(state) for state in states})
+    own = reading.rows(filed.states(setting.features), setting.config)
+    rows, known = reading.burn_in(sheet, setting.config, own)
     found = tuple(
         _outcome(_burn_in_id(row), target.name, known[row.id, target.name])
         for row in rows for target in targets if (row.id, target.name) in known

@@ -55,6 +55,7 @@ class BurnInRow:
     id: str
     task: str
     intervention: str
+    description: str | None  # None: the file says none
 
 
 class Known(NamedTuple):
@@ -137,22 +138,19 @@ def united(before: Outcomes, later: Outcomes, file: str, other: str) -> dict[tup
 
 
 def burn_in(
-    sheet: Sheet, config: TableConfig, ids: Collection[str]
+    sheet: Sheet, config: TableConfig, states: Sequence[Row]
 ) -> tuple[tuple[BurnInRow, ...], dict[tuple[str, str], Known]]:
     """The rows of a burn-in file, sorted by id, and their outcomes.
 
     It needs the columns of id, outermost cluster, intervention and every target. Raises BadSource
-    for an id that is one of the study's, and for a target without a single number.
+    for a row that tells of the study's own `states`, by its id, its outermost cluster or its
+    description and intervention, and for a target without a single number.
     """
     columns = [config.id, config.cluster[0], config.intervention, *(t.column for t in config.targets)]
     _check_columns(sheet, columns)
     found = _each(sheet, lambda record, troubles: _burn_in_row(record, config, troubles))
     _check_repeated(sheet.name, config.id, [(row.id, row.where) for row in found])
-    remedy = "a burn-in holds states that the study never uses"
-    refuse(sheet.name, [
-        Trouble(row.where, config.id, f"{row.id!r} is a state of the study", remedy)
-        for row in found if row.id in ids
-    ])  # fmt: skip
+    _check_unused(sheet.name, found, states, config)
     values = outcomes(sheet, config, {row.id for row in found})
     for target in config.targets:
         if not any(known.value is not None for (_, of), known in values.items() if of == target.name):
@@ -217,6 +215,9 @@ def _burn_in_row(record: Record, config: TableConfig, troubles: list[Trouble]) -
         id=_cell(record, config.id, name, troubles) or "",
         task=_cell(record, config.cluster[0], name, troubles) or "",
         intervention=_cell(record, config.intervention, text, troubles) or "",
+        description=None
+        if is_blank(record.cells.get(config.description))
+        else _cell(record, config.description, text, troubles),
     )
 
 
@@ -384,6 +385,25 @@ def _check_repeated(file: str, column: str, named: Sequence[tuple[str, str]]) ->
             reason = f"{found!r} stands already on {first[found]}"
             troubles.append(Trouble(where, column, reason, "give each state one row and an id of its own"))
         first.setdefault(found, where)
+    refuse(file, troubles)
+
+
+def _check_unused(file: str, found: Sequence[BurnInRow], states: Sequence[Row], config: TableConfig) -> None:
+    """Raise BadSource for a row of the burn-in that would tell of the study's own states."""
+    ids, tasks = {row.id for row in states}, {row.cluster[0] for row in states}
+    changes = {(row.description, row.intervention): row.id for row in states}
+    remedy = "a burn-in holds states that the study never uses, so leave the row out"
+    troubles = []
+    for row in found:
+        twin = changes.get((row.description or "", row.intervention))
+        if row.id in ids:
+            troubles.append(Trouble(row.where, config.id, f"{row.id!r} is a state of the study", remedy))
+        elif twin is not None:
+            reason = f"description and intervention are those of state {twin!r} of the study"
+            troubles.append(Trouble(row.where, config.description, reason, remedy))
+        elif row.task in tasks:
+            reason = f"{row.task!r} is a cluster of the study, with which the row shares its task"
+            troubles.append(Trouble(row.where, config.cluster[0], reason, remedy))
     refuse(file, troubles)
 
 

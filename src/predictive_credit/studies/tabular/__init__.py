@@ -11,7 +11,7 @@ from predictive_credit.contexts import Showing
 from predictive_credit.decisions import Decision
 from predictive_credit.records import Context
 from predictive_credit.studies.study import Findings, Level, Study
-from predictive_credit.studies.tabular import pool, published, rule, suite, textbook
+from predictive_credit.studies.tabular import published, rule, suite, textbook
 from predictive_credit.studies.tabular.config import TabularConfig
 from predictive_credit.studies.tabular.donors import donors
 from predictive_credit.studies.tabular.interventions import TARGET
@@ -48,12 +48,13 @@ TABULAR = Study(
     calls_per_context=suite.CALLS,
     extracted=("elicited", "ordinary"),
     primary_loss="point_error",
+    also_primary=(("drift", "D-M"),),
     one_sided_level=rule.LEVEL,
     rule=rule,
     decide=decide,
     textbook=textbook.TEXTBOOK,
     config=TabularConfig,
-    features=pool.features,
+    features=suite.features,
     count=suite.count,
     states=suite.states,
     burn_in=suite.burn_in,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
+from predictive_credit import canonical
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, Outcome
@@ -23,19 +27,19 @@ def burn_in(
     config: TabularConfig,
     *,
     pool: str,
-    exclude: Collection[str],
+    exclude: Collection[Task],
     seed: int,
     execution: Execution,
 ) -> tuple[tuple[Outcome, ...], BurnIn]:
     """Outcomes of all six interventions on the pool's burn-in tasks, and their summary.
 
     `tasks` are those of the burn-in pool, whose name is `pool`; `exclude` holds the study's own
-    tasks, for two pools may hold one table. Budgets are the study's; one seed of them is enough
-    for a summary. Outcome ids read `burn-in/task/budget/seed/intervention`.
+    tasks, for two pools, or two names in one, may hold one table. Budgets are the study's; one seed
+    of them is enough for a summary. Outcome ids read `burn-in/task/budget/seed/intervention`.
 
     Raises BadConfig when no task is left, or none gave an outcome.
     """
-    left = unused_tasks(tasks, exclude)
+    left = unused_tasks(tasks, exclude, pool)
     number = config.seeds[0]
     cells = [(task, budget) for task in left for budget in config.budgets]
     there = {t.name: split(t, rng=stream(seed, "split", t.name, number)) for t in left}
@@ -59,21 +63,36 @@ def names_of(task: Task) -> tuple[str, ...]:
     return tuple(intervention.name for intervention in INTERVENTIONS[task.kind])
 
 
-def unused_tasks(tasks: Sequence[Task], exclude: Collection[str]) -> tuple[Task, ...]:
-    """The tasks whose names are not in `exclude`, in whatever case and punctuation; sorted by name.
+def unused_tasks(tasks: Sequence[Task], exclude: Collection[Task], pool: str) -> tuple[Task, ...]:
+    """The tasks that share no mark with one of `exclude`, sorted by name; see `marks`.
 
-    Raises BadConfig when that leaves none.
+    Raises BadConfig when the pool has none, or none is left.
     """
-    taken = set(map(_bare, exclude))
-    left = sorted((t for t in tasks if _bare(t.name) not in taken), key=lambda t: t.name)
+    if not tasks:
+        raise BadConfig(
+            f"burn_in: the pool {pool} holds no table for the burn-in; mark one of its tables burn_in: true, "
+            "or take another pool, as studies.tabular.burn_in=packaged does"
+        )
+    taken = {mark for task in exclude for mark in marks(task)}
+    left = [task for task in sorted(tasks, key=lambda task: task.name) if not taken & marks(task)]
     if not left:
         raise BadConfig(
-            f"burn_in: none of the pool's {len(tasks)} burn-in tasks is left beside the study's own; "
-            "take a pool with more of them, such as packaged"
+            f"burn_in: each of the {len(tasks)} burn-in tables of the pool {pool} is one of the study's own, "
+            "by its name, its file or its targets; mark others burn_in: true, or take a pool with more of "
+            "them, as studies.tabular.burn_in=packaged does"
         )
     return tuple(left)
 
 
+def marks(task: Task) -> set[str]:
+    """What a table is known by under whatever name: its bare name, its raw file, its kind and targets."""
+    numbers = np.sort(task.y if task.kind == "regression" else np.unique(task.y, return_counts=True)[1])
+    targets = canonical.digest_bytes(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+    return {f"name {_bare(task.name)}", f"{task.kind} {targets}"} | (
+        {f"file {task.sha256}"} if task.sha256 else set()
+    )
+
+
 def _bare(name: str) -> str:
-    """`Breast-W` and `breast_w` are one table in two pools."""
-    return "".join(filter(str.isalnum, name.casefold()))
+    """`Breast-W` and `breast_w` are one table in two pools, and so is its second version, `breast-w.2`."""
+    return "".join(filter(str.isalnum, re.sub(r"\.\d+$", "", name).casefold()))

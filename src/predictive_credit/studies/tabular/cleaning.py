@@ -83,6 +83,7 @@ class Task:
     classes: tuple[str, ...]
     features: tuple[str, ...]
     counts: Mapping[str, int]
+    sha256: str | None = None  # of the raw file, once it is filed
 
 
 class _Feature(NamedTuple):

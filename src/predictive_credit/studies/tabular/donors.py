@@ -15,7 +15,7 @@ from predictive_credit.studies.tabular.config import TabularConfig
 def donors(config: TabularConfig, states: Sequence[State]) -> Donors:
     """Donor ids by state id for each context asked that shows a donor's card.
 
-    S: the next seed of the same cell. T: the partner task, same intervention, budget and seed.
+    S: the next seed of the same cell. T: another task of the kind under the same intervention and seed.
     """
     made = {}
     if Context.DONOR in config.contexts:
@@ -26,22 +26,30 @@ def donors(config: TabularConfig, states: Sequence[State]) -> Donors:
 
 
 def task_donors(states: Sequence[State]) -> dict[str, str]:
-    """Each state's donor among those of its kind, intervention, budget and seed: the next task, cyclically.
+    """Each state's donor among other tasks' states of its kind, intervention and seed.
 
-    Returns donor ids by state id, sorted. Raises BadConfig for a state that has no such partner.
+    The next task, cyclically, with the same budget; for a last task without a pair, whose budget no
+    other has under its intervention, the one of the nearest budget. Returns donor ids by state id,
+    sorted. Raises BadConfig for a state that has no such partner.
     """
-    partners: dict[tuple[str, str, str], list[State]] = defaultdict(list)
-    for state in states:
-        kind, _, tail = state.cluster
-        partners[kind, state.intervention.name, tail].append(state)
-    made: dict[str, str] = {}
-    for members in partners.values():
-        ordered = sorted(members, key=lambda state: state.task)
-        if len(ordered) < 2:
-            raise BadConfig(
-                f"{ordered[0].id} is the only state with its intervention, budget and seed, so no other task "
-                "can lend it a card; give the study two tasks of each kind, or leave context T out"
-            )
-        for state, donor in zip(ordered, ordered[1:] + ordered[:1], strict=True):
-            made[state.id] = donor.id
+    alike: dict[tuple[str, str, int | None], list[State]] = defaultdict(list)
+    for state in sorted(states, key=lambda state: state.id):
+        alike[state.cluster[0], state.intervention.name, state.seed].append(state)
+    made = {state.id: _lender(state, members).id for members in alike.values() for state in members}
     return dict(sorted(made.items()))
+
+
+def _lender(state: State, members: Sequence[State]) -> State:
+    others = [other for other in members if other.task != state.task]
+    if not others:
+        kind = state.cluster[0]
+        raise BadConfig(
+            f"{state.id} is the only {kind} state with its intervention and seed, so no other task can "
+            f"lend it a card in context T; give the study an even number of {kind} tasks, or leave T out "
+            f"of contexts"
+        )
+
+    def distance(other: State) -> tuple[float, bool, str]:
+        return abs((other.budget or 0) - (state.budget or 0)), other.task < state.task, other.task
+
+    return min(others, key=distance)

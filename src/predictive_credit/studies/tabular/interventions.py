@@ -13,6 +13,7 @@ from predictive_credit.records import Intervention, Target
 from predictive_credit.studies.tabular.pool import Kind
 
 KINDS: tuple[Kind, ...] = ("classification", "regression")
+LADDER = (0.25, 0.5, 1.0)  # the budgets of the full scale, by which a budget counts whatever others are asked
 
 TARGET = Target(
     name="skill", phrase="Skill", unit="skill", suffix="", size="0.####", lower=-2.0, upper=2.0, large=0.01
@@ -94,16 +95,17 @@ RECIPES: dict[str, Recipe] = {
 NAMES = tuple(RECIPES)
 
 
-def pair_of(index: int, n_tasks: int) -> int:
-    """The pair of the task at a position among `n_tasks` of its kind; an odd last joins the one before."""
-    return min(index // 2, max(n_tasks // 2 - 1, 0))
+def assigned(kind: Kind, position: int, budget: float) -> Intervention:
+    """The intervention of the task at a position among those of its kind: (pair + rung) mod 6.
 
-
-def assigned(kind: Kind, pair: int, budget_index: int) -> Intervention:
-    """The intervention of a pair of tasks at a budget: (pair + budget) mod 6, from positions.
-
-    The seed has no part in it, and the tasks of a pair share it: so every state has a partner in
-    another task with the same intervention, budget and seed.
+    Tasks pair up in their order, and a pair shares its interventions: so each of its states has a
+    partner in the other task with the same intervention, budget and seed. Neither the seed nor how
+    many tasks and budgets a scale has takes part in it: a state is the same at every scale.
     """
     offered = INTERVENTIONS[kind]
-    return offered[(pair + budget_index) % len(offered)]
+    return offered[(position // 2 + rung(budget)) % len(offered)]
+
+
+def rung(budget: float) -> int:
+    """How many budgets of the ladder lie below this one, which need not be on it."""
+    return sum(step < budget for step in LADDER)

@@ -27,10 +27,14 @@ FINDINGS = "findings.csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
-    """A pool's tasks: the study's, classification first, each kind in its lottery's order; the burn-in."""
+    """A pool's tasks: the study's, classification first, each kind in its lottery's order; the burn-in.
+
+    is_drawn: the study's came by a lottery, of which a scale takes the first. Otherwise they were named.
+    """
 
     study: tuple[Task, ...]
     burn_in: tuple[Task, ...]
+    is_drawn: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +44,11 @@ class _Filed:
     name: str
     kind: Kind
     role: Literal["study", "burn-in"]
+    is_drawn: bool
     target: str
     origin: str
     licence: str | None
+    sha256: str  # of the raw file
     categorical: tuple[int, ...]
     classes: tuple[str, ...]
     features: tuple[str, ...]
@@ -58,13 +64,13 @@ def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[
     """
     if not isinstance(pool, PackagedPool | OpenMLPool | TablesPool):
         raise BadConfig(f"the tabular study cannot use a pool of kind {pool.kind}; give it one of tables")
-    read_source(raw)
+    files = read_source(raw)["files"]
     jobs = [(raw, file, pool.max_rows) for file in manifest.read(raw)]
     cleaned = workers.run(_clean, jobs, execution, title="tables")
     filed = []
     for (_, file, _), (task, _) in zip(jobs, cleaned, strict=True):
         tables.write_bytes(folder / f"{task.name}.npz", _npz(task.x, task.y))
-        filed.append(_filed(file, task))
+        filed.append(_filed(file, task, sha256=files[file.file]["sha256"], is_drawn=_is_drawn(pool)))
     tables.write_bytes(folder / TASKS, tables.encode_lines(filed))
     findings = [finding for _, found in cleaned for finding in found]
     tables.write_csv(folder / FINDINGS, Finding._fields, findings)
@@ -74,7 +80,10 @@ def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[
 def load(folder: Path) -> Tasks:
     """The tasks as they were filed. Raises OutOfOrder before they were, Tampered when files do not fit."""
     filed = tables.read_records(folder / TASKS, _Filed)
-    return Tasks(study=_of(folder, filed, "study"), burn_in=_of(folder, filed, "burn-in"))
+    return Tasks(
+        study=_of(folder, filed, "study"), burn_in=_of(folder, filed, "burn-in"),
+        is_drawn=all(entry.is_drawn for entry in filed),
+    )  # fmt: skip
 
 
 def _clean(job: tuple[Path, TableFile, int]) -> tuple[Task, tuple[Finding, ...]]:
@@ -82,11 +91,15 @@ def _clean(job: tuple[Path, TableFile, int]) -> tuple[Task, tuple[Finding, ...]]
     return clean(pool_files.read(raw, file), max_rows=max_rows)
 
 
-def _filed(file: TableFile, task: Task) -> _Filed:
+def _is_drawn(pool: PackagedPool | OpenMLPool | TablesPool) -> bool:
+    return isinstance(pool, PackagedPool) or (isinstance(pool, OpenMLPool) and not pool.tasks)
+
+
+def _filed(file: TableFile, task: Task, *, sha256: str, is_drawn: bool) -> _Filed:
     return _Filed(
-        name=task.name, kind=task.kind, role=file.role, target=task.target, origin=file.origin,
-        licence=file.licence, categorical=task.categorical, classes=task.classes, features=task.features,
-        counts=dict(task.counts),
+        name=task.name, kind=task.kind, role=file.role, is_drawn=is_drawn, target=task.target,
+        origin=file.origin, licence=file.licence, sha256=sha256, categorical=task.categorical,
+        classes=task.classes, features=task.features, counts=dict(task.counts),
     )  # fmt: skip
 
 
@@ -110,7 +123,7 @@ def _task(folder: Path, entry: _Filed) -> Task:
         )
     return Task(
         name=entry.name, kind=entry.kind, target=entry.target, x=x, categorical=entry.categorical, y=y,
-        classes=entry.classes, features=entry.features, counts=entry.counts,
+        classes=entry.classes, features=entry.features, counts=entry.counts, sha256=entry.sha256,
     )  # fmt: skip
 
 

@@ -7,8 +7,8 @@ Formation. The share of states with a complete elicited card minus the share wit
 ordinary one; at least a half by its one-sided 95 % lower bound.
 Point equivalence. The point errors of the two calls, averaged; the gains D-M and S-M. The two
 one-sided 95 % bounds of each are its 90 % interval, which lies inside the margin; skill.
-Repeatability. The drift gain D-M, positive where the matched card steadies the forecast; the lower
-bound of its two-sided 95 % interval is above zero.
+Repeatability. The drift gain D-M, positive where the matched card steadies the forecast; its
+one-sided 95 % lower bound is above zero.
 Bounds are those of the bootstrap over tasks, within each kind of task.
 
 Decision. `confirmation_go` if all four gates hold. Otherwise, and whenever something was not asked
@@ -63,5 +63,5 @@ def _equivalent(name: str, gain: Contrast | None) -> Gate:
 
 
 def _repeatable(gain: Contrast | None) -> Gate:
-    lower = None if gain is None else gain.lower
+    lower = None if gain is None else gain.one_sided_lower
     return Gate(name="D-M drift bound", asked="> 0", seen=lower, held=lower is not None and lower > 0)

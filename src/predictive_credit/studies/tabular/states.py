@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from predictive_credit.config import Execution
 from predictive_credit.contexts import neutralised
 from predictive_credit.errors import BadConfig
-from predictive_credit.records import Context, Intervention, JsonScalar, State
+from predictive_credit.records import Intervention, JsonScalar, State
 from predictive_credit.streams import stream
 from predictive_credit.studies import workers
 from predictive_credit.studies.tabular.config import TabularConfig
@@ -26,7 +26,6 @@ from predictive_credit.studies.tabular.interventions import (
     PARENT,
     PARENT_TEXT,
     assigned,
-    pair_of,
 )
 from predictive_credit.studies.tabular.pool import Kind, Task
 
@@ -73,16 +72,13 @@ def choose_tasks(tasks: Sequence[Task], config: TabularConfig) -> dict[Kind, tup
 
     Named ones stand as named. Otherwise the first `n_tasks` of each kind in the pool's lottery
     order: so a smaller scale's tasks are among a larger scale's. Raises BadConfig for a name the
-    pool lacks, and for a kind with one task where context T needs a second.
+    pool lacks.
     """
     if config.tasks is None:
         by_kind = {kind: [task for task in tasks if task.kind == kind] for kind in KINDS}
-        chosen = {kind: tuple(there[: config.n_tasks]) for kind, there in by_kind.items()}
-    else:
-        named = [_named(tasks, name) for name in config.tasks]
-        chosen = {kind: tuple(task for task in named if task.kind == kind) for kind in KINDS}
-    _check_partners(chosen, config)
-    return chosen
+        return {kind: tuple(there[: config.n_tasks]) for kind, there in by_kind.items()}
+    named = [_named(tasks, name) for name in config.tasks]
+    return {kind: tuple(task for task in named if task.kind == kind) for kind in KINDS}
 
 
 def splits(tasks: Sequence[Task], config: TabularConfig, *, seed: int) -> dict[tuple[str, int], Split]:
@@ -127,11 +123,11 @@ def cells(tasks: Sequence[Task], config: TabularConfig, splits: Splits) -> list[
     return [
         Cell(
             task=task, budget=budget, seed=seed, split=splits[task.name, seed],
-            intervention=assigned(kind, pair_of(i, len(chosen)), j),
+            intervention=assigned(kind, i, budget),
         )
         for kind, chosen in choose_tasks(tasks, config).items()
         for i, task in enumerate(chosen)
-        for j, budget in enumerate(config.budgets)
+        for budget in config.budgets
         for seed in config.seeds
     ]  # fmt: skip
 
@@ -173,15 +169,6 @@ def _named(tasks: Sequence[Task], name: str) -> Task:
             return task
     some = ", ".join(task.name for task in tasks[:6]) + (", ..." if len(tasks) > 6 else "")
     raise BadConfig(f"the pool has no task {name!r}; it holds {some}; correct tasks")
-
-
-def _check_partners(chosen: Mapping[Kind, Sequence[Task]], config: TabularConfig) -> None:
-    for kind, tasks in chosen.items():
-        if len(tasks) == 1 and Context.OTHER_TASK in config.contexts:
-            raise BadConfig(
-                f"{tasks[0].name} is the only {kind} task, so no other can lend it a card in context T; "
-                f"give the study two {kind} tasks, or leave T out of contexts"
-            )
 
 
 def _held_out(n: int) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from predictive_credit.config import OpenMLPool, PackagedPool, Pool, TablesPool
+from predictive_credit.config import Execution, OpenMLPool, PackagedPool, Pool, TablesPool
 from predictive_credit.records import BurnIn, Outcome, State
 from predictive_credit.studies.study import Counts, Setting
 from predictive_credit.studies.tabular import burn_in as burning
@@ -12,6 +16,7 @@ from predictive_credit.studies.tabular import execute as executing
 from predictive_credit.studies.tabular import pool as pools
 from predictive_credit.studies.tabular import states as populating
 from predictive_credit.studies.tabular.config import TabularConfig
+from predictive_credit.studies.tabular.donors import donors
 from predictive_credit.studies.tabular.interventions import KINDS
 
 CALLS = 2
@@ -19,7 +24,7 @@ SOURCES = 2  # an elicited card and an ordinary note, each of which is extracted
 
 
 def count(config: TabularConfig, pools: Mapping[str, Pool]) -> Counts:
-    """States and units of a configuration; a pool with fewer tasks than asked has fewer."""
+    """States and units of a configuration: of all tasks that are named, or of as many as the lottery has."""
     tasks = (
         len(config.tasks) if config.tasks is not None else _tasks_in(pools.get(config.pool), config.n_tasks)
     )
@@ -31,18 +36,34 @@ def count(config: TabularConfig, pools: Mapping[str, Pool]) -> Counts:
     )  # fmt: skip
 
 
+def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[str, Any]:
+    """Clean and encode every table of a pool, and count what was not clean."""
+    counted = pools.features(pool, raw, folder, execution)
+    roles = Counter(task["role"] for task in counted["tasks"].values())
+    return counted | {"said": f"{roles['study']} tasks for the study, {roles['burn-in']} for the burn-in"}
+
+
 def states(setting: Setting) -> tuple[State, ...]:
-    """Public state, intervention and ids of every state."""
-    tasks = pools.load(setting.features).study
-    splits = populating.splits(tasks, setting.config, seed=setting.seed)
-    return populating.states(tasks, setting.config, splits, study=setting.name, execution=setting.execution)
+    """Public state, intervention and ids of every state.
+
+    Raises BadConfig, here rather than when they are asked for, for a state that finds no donor.
+    """
+    there, config = pools.load(setting.features), setting.config
+    if not there.is_drawn:  # named ones are all the study's
+        config = replace(config, n_tasks=len(there.study))
+    splits = populating.splits(there.study, config, seed=setting.seed)
+    made = populating.states(there.study, config, splits, study=setting.name, execution=setting.execution)
+    donors(config, made)
+    return made
 
 
 def burn_in(setting: Setting, states: Sequence[State]) -> tuple[tuple[Outcome, ...], BurnIn]:
-    """Every intervention on the burn-in pool's tasks that no study uses."""
+    """Every intervention on the burn-in pool's tasks that the study does not use."""
+    used = {state.task for state in states}
     return burning.burn_in(
         pools.load(setting.burn_in).burn_in, setting.config, pool=setting.config.burn_in,
-        exclude={s.task for s in states}, seed=setting.seed, execution=setting.execution,
+        exclude=[task for task in pools.load(setting.features).study if task.name in used],
+        seed=setting.seed, execution=setting.execution,
     )  # fmt: skip
 
 
@@ -56,13 +77,11 @@ def execute(setting: Setting, states: Sequence[State]) -> tuple[Outcome, ...]:
 def _tasks_in(pool: Pool | None, n_tasks: int) -> int:
     """Tasks of both kinds, as far as a configuration can tell without the tables."""
     if isinstance(pool, OpenMLPool):
-        if pool.tasks is not None:  # whose kinds their metadata know
-            return min(len(pool.tasks), len(KINDS) * n_tasks)
-        return len(KINDS) * min(n_tasks, pool.tasks_of_each_kind)
+        drawn = len(pool.suites) * min(n_tasks, pool.tasks_of_each_kind)
+        return len(pool.tasks) if pool.tasks else drawn
     if isinstance(pool, PackagedPool):
         kinds = [table.kind for table in pool.tables.values()]
         return sum(min(n_tasks, pool.tasks_of_each_kind, kinds.count(kind)) for kind in KINDS)
     if isinstance(pool, TablesPool):
-        kinds = [table.kind for table in pool.tables.values() if not table.burn_in]
-        return sum(min(n_tasks, kinds.count(kind)) for kind in KINDS)
+        return sum(not table.burn_in for table in pool.tables.values())
     return len(KINDS) * n_tasks
