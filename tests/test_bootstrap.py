@@ -192,6 +192,20 @@ def test_clusters_are_those_of_the_outermost_drawn_level():
     assert set(Design(paths=RAGGED, drawn=(True, True, True)).strata.tolist()) == {0}
 
 
+def test_strata_are_named_by_their_paths_in_the_order_of_their_numbers():
+    for drawn in ((False, True, False), (False, False, True), (True, False, False)):
+        design = Design(paths=RAGGED[::-1], drawn=drawn)
+        depth = drawn.index(True)
+        named = [design.stratum_names[k] for k in design.strata]
+        assert named == ["/".join(path[:depth]) for path in design.paths]
+
+
+def test_clusters_are_single_states_where_no_level_lies_below_them():
+    assert [Design(paths=RAGGED, drawn=d).clusters_are_states for d in (
+        (True, True, True), (False, True, False), (False, False, True),
+    )] == [False, False, True]  # fmt: skip
+
+
 @settings(deadline=None)
 @given(shape=shapes, value=st.floats(-1, 1), seed=st.integers(0, 99))
 def test_a_constant_gain_comes_out_of_every_draw(shape, value, seed):

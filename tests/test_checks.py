@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -70,10 +71,13 @@ def test_a_plan_made_after_the_outcomes_were_opened_fails_commitment():
 
 
 def test_outcomes_that_came_after_the_freeze_pass_and_are_told():
-    result = checks.commitment(SOUND | {"arrived_after_freeze": 7})
+    brought = SOUND | {"arrived_after_freeze": 7, "brought_by_user": True}
+    result = checks.commitment(brought)
     assert (result.status, result.numbers["arrived_after_freeze"]) == ("passed", 7)
-    assert "arrived after the freeze and so could not be sealed before it: 7;" in result.reading
-    assert "arrived" not in checks.commitment(SOUND | {"arrived_after_freeze": 0}).reading
+    assert "7 of them arrived after the freeze" in result.reading
+    assert "rests on the word of whoever brought them" in result.reading
+    assert "arrived" not in checks.commitment(brought | {"arrived_after_freeze": 0}).reading
+    assert "commitments show" in checks.commitment(SOUND | {"brought_by_user": False}).reading
     broken = checks.commitment(SOUND | {"arrived_after_freeze": 7, "chain_ok": False})
     assert broken.status == "failed"
 
@@ -115,7 +119,7 @@ def test_value_and_alignment_need_both_lower_bounds_above_zero(check):
     good, bad, few = gain(0.02), gain(-0.02), gain(0.02, endpoints=2)
 
     def of(primary: Contrast | None, point: Contrast | None) -> CheckResult:
-        result: CheckResult = check({"roc_auc": (primary, point)})
+        result: CheckResult = check({"roc_auc": (primary, point)}, level=0.95)
         return result
 
     assert of(good, good).status == "passed"
@@ -130,15 +134,32 @@ def test_value_and_alignment_need_both_lower_bounds_above_zero(check):
 @pytest.mark.parametrize("check", [checks.value, checks.alignment])
 def test_with_several_targets_all_have_to_pass_and_each_has_its_numbers(check):
     good, bad = gain(0.02), gain(-0.02)
-    passed = check({"pp": (good, good), "nats": (good, good)})
+
+    def of(gains: dict[str, checks.Gains]) -> CheckResult:
+        result: CheckResult = check(gains, level=0.95)
+        return result
+
+    passed = of({"pp": (good, good), "nats": (good, good)})
     assert passed.status == "passed"
     assert (passed.numbers["pp.primary_lower"], passed.numbers["nats.point_error_upper"]) == (
         good.lower, good.upper,
     )  # fmt: skip
     assert passed.seen.startswith("pp: +")
-    assert check({"pp": (good, good), "nats": (good, bad)}).status == "failed"
-    assert check({"pp": (good, good), "nats": (None, good)}).status == "not_estimable"
-    assert check({"pp": (bad, good), "nats": (None, good)}).status == "failed"
+    assert of({"pp": (good, good), "nats": (good, bad)}).status == "failed"
+    assert of({"pp": (good, good), "nats": (None, good)}).status == "not_estimable"
+    assert of({"pp": (bad, good), "nats": (None, good)}).status == "failed"
+
+
+@pytest.mark.parametrize("check", [checks.value, checks.alignment])
+def test_value_and_alignment_read_the_bound_that_no_setting_moves_and_say_which(check):
+    good = gain(0.02)
+    result = check({"roc_auc": (replace(good, lower=-1.0), replace(good, lower=-1.0))}, level=0.95)
+    assert result.status == "passed"
+    assert result.asked.startswith("one-sided 95% lower bounds of the ")
+    assert result.seen.startswith(f"{good.one_sided_lower:+.5f} in the primary loss")
+    assert result.numbers["point_error_one_sided_lower"] == good.one_sided_lower
+    bad = replace(good, one_sided_lower=-1.0)
+    assert check({"roc_auc": (good, bad)}, level=0.95).status == "failed"
 
 
 def test_sensitivity_passes_when_the_forecasts_follow_the_cards_and_their_placebo_does_not():
@@ -191,6 +212,28 @@ def test_cards_without_a_number_are_left_out_and_counted():
     assert sensitivity(np.full(72, np.nan), stated, noise(3)).status == "not_estimable"
 
 
+@pytest.mark.parametrize(("n", "status"), [(9, "not_estimable"), (10, "passed")])
+def test_sensitivity_asks_for_ten_cards_with_a_number(n, status):
+    stated = np.full(72, np.nan)
+    stated[: 6 * n : 6] = noise(1)[: 6 * n : 6]  # of as many endpoints
+    result = sensitivity(stated, noise(1), -noise(1))
+    assert result.status == status
+    assert (n < 10) == ("9 states with a card that states a number; 10 are needed" in result.seen)
+
+
+def test_resamples_without_a_rank_correlation_are_counted_and_may_not_be_many():
+    """All but one endpoint's forecasts are one number: a third of the resamples never draw that one."""
+    stated, matched = noise(1), np.zeros(72)
+    matched[:6] = stated[:6]
+    result = sensitivity(stated, matched, noise(3))
+    share = result.numbers["n_undefined_resamples"]
+    assert isinstance(share, int)
+    assert share / 500 == pytest.approx((11 / 12) ** 12, abs=0.07)
+    assert result.status == "not_estimable"
+    assert result.seen == f"{share} of 500 resamples hold a constant; at most 5% may"
+    assert sensitivity(stated, stated, noise(3)).numbers["n_undefined_resamples"] == 0
+
+
 def test_sensitivity_is_asked_of_every_target_over_the_same_resamples():
     stated = noise(1)
     good, deaf = both(stated, stated + noise(2, 0.1), noise(3)), both(stated, noise(2), noise(3))
@@ -206,8 +249,8 @@ def test_sensitivity_is_asked_of_every_target_over_the_same_resamples():
 
 def test_every_result_is_plain_json_with_its_sentence():
     results: list[Any] = [
-        checks.commitment({}), checks.delivery(**DELIVERED), checks.value({"a": (None, None)}),
-        checks.alignment({"a": (gain(0.1), gain(0.1)), "b": (None, None)}),
+        checks.commitment({}), checks.delivery(**DELIVERED), checks.value({"a": (None, None)}, level=0.95),
+        checks.alignment({"a": (gain(0.1), gain(0.1)), "b": (None, None)}, level=0.95),
         sensitivity(noise(1), noise(2), noise(3)),
     ]  # fmt: skip
     for result in results:

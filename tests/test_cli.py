@@ -72,7 +72,10 @@ def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
         (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
         (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
         (("run", "pool=csv"), "cannot compose pool=csv: pools.csv.path: Missing mandatory value: "),
-        (("run", "pool=csvx"), "cannot compose pool=csvx: In 'studies/molecular': Could not find 'pool/csvx'; "),
+        (
+            ("run", "pool=csvx"),
+            "cannot compose pool=csvx: In 'studies/molecular': Could not find 'pool/csvx'; ",
+        ),
         (("run", "poool=1"), "cannot compose poool=1: Could not override 'poool'; "),
         (("run", "-m", "poool=1,2"), "cannot compose poool=1: Could not override 'poool'; "),
     ],

@@ -168,13 +168,46 @@ def test_strata_that_differ_and_are_each_constant_leave_nothing_to_resample():
 
 def test_clusters_are_states_and_tasks_are_strata_where_the_outermost_level_is_kept():
     gain = flat(n=120)
-    gain[1:20] = np.nan  # the first stratum keeps one state of twenty
+    gain[2:20] = np.nan  # the first stratum keeps two states of twenty
     found = one(gains(gain), STRATA)
-    assert (found.n_states, found.n_clusters) == (101, 101)
-    by_stratum = [gain[0], *gain[20:].reshape(5, 20).mean(axis=1)]
+    assert (found.n_states, found.n_clusters) == (102, 102)
+    by_stratum = [gain[:2].mean(), *gain[20:].reshape(5, 20).mean(axis=1)]
     assert found.task_balanced == pytest.approx(np.mean(by_stratum))
     assert found.mean == pytest.approx(np.nanmean(gain))
     assert (found.t_lower, found.t_upper) == pytest.approx(tuple(t_interval(gain[~np.isnan(gain)])))
+
+
+KINDS = Design(
+    paths=tuple(
+        (kind, f"{kind}{t}", str(k)) for kind, n in (("c", 1), ("r", 2)) for t in range(n) for k in range(3)
+    ),
+    drawn=(False, True, False),
+)  # fmt: skip
+
+
+def test_a_stratum_of_one_cluster_leaves_no_interval_and_is_named():
+    """One classification and two regressions: the one is the same in every resample."""
+    found = one(gains(flat(n=9)), KINDS)
+    assert (found.status, found.lower, found.t_lower) == ("not_estimable", None, None)
+    assert found.reason == "c has 1 cluster with a defined gain; an interval needs 2 in each stratum"
+    assert found.mean is not None
+
+
+def test_a_stratum_that_keeps_one_defined_cluster_or_none_leaves_no_interval():
+    for first, reason in ((1, "000 has 1 cluster with"), (0, "000 has 0 clusters with")):
+        gain = flat(n=120)
+        gain[first:20] = np.nan
+        found = one(gains(gain), STRATA)
+        assert found.status == "not_estimable"
+        assert str(found.reason).startswith(reason)
+
+
+def test_where_a_cluster_is_a_single_state_an_interval_asks_for_ten():
+    for n, status in ((4, "not_estimable"), (5, "estimated")):
+        assert one(gains(flat(n=2 * n)), crossed(2, n, drawn=(False, True))).status == status
+    found = one(gains(flat(n=8)), crossed(2, 4, drawn=(False, True)))
+    assert found.reason == "8 clusters with a defined gain; an interval needs 10"
+    assert one(gains(flat(n=9)), crossed(3, 3, 1)).status == "estimated"  # clusters of three states each
 
 
 def test_a_levels_interval_is_the_percentile_interval_of_its_resamples():

@@ -488,6 +488,39 @@ def test_the_kinds_of_tables_are_strata(joint):
     assert seen["upper"] - seen["lower"] == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=0.1)
 
 
+def test_one_task_of_a_kind_has_no_interval_no_formation_and_a_limit_that_says_so():
+    found = whole(planted.joint(planted.reader, tasks=3), scale="quick")
+    gain = found["contrasts"]["skill"]["point_error"]["D-M"]
+    assert (gain["status"], gain["lower"]) == ("not_estimable", None)
+    reason = "regression has 1 cluster with a defined gain; an interval needs 2 in each stratum"
+    assert f"D-M has no interval: {reason}." in found["decision"]["limits"]
+    assert found["explanations"]["formation"] == {"difference": 1.0, "lower": None}
+    assert found["checks"]["value"]["status"] == "not_estimable"
+
+
+def test_primary_are_the_contrasts_that_the_rule_reads_alone():
+    scored = planted.joint(planted.reader)
+    declared = replace(scored.study, also_primary=(("drift", "D-M"),))
+    found = whole(replace(scored, study=declared))["contrasts"]["skill"]
+    primary = {
+        (measure, pair) for measure, pairs in found.items() for pair, c in pairs.items()
+        if c["role"] == "primary"
+    }  # fmt: skip
+    assert primary == {("interval_score", "D-M"), ("interval_score", "S-M"), ("drift", "D-M")}
+
+
+@pytest.mark.parametrize("level", [0.6, 0.999])
+def test_no_check_and_no_gate_moves_with_the_level_of_the_intervals(joint, level):
+    scored = planted.joint(planted.reader)
+    inference = replace(planted.INFERENCE, level=level)
+    found = evaluate(scored, seed=1, inference=inference, scale="full", integrity=planted.SOUND)
+    before, after = (r["contrasts"]["skill"]["point_error"]["D-M"] for r in (joint, found))
+    assert before["lower"] != after["lower"]
+    for name in ("value", "alignment", "sensitivity"):
+        assert found["checks"][name]["seen"] == joint["checks"][name]["seen"]
+    assert found["decision"]["gates"] == joint["decision"]["gates"]
+
+
 def test_delivery_counts_every_context_that_shows_an_explanation(joint):
     delivery = joint["checks"]["delivery"]
     assert (delivery["to_explain"], delivery["explained"]) == (5 * 144 * 2, 5 * 144 * 2)
@@ -585,10 +618,13 @@ def test_formation_without_a_gain_has_no_bound_above_zero(value, lower):
         np.full(144, value), design, draws=100, level=0.95, rng=stream(1, "formation")
     )
     assert (found and found.lower) == lower
-    few = design_of([s.cluster for s in scored.states[:12]], scored.study)
-    alone = summaries.formation(np.ones(12), few, draws=100, level=0.95, rng=stream(1, "formation"))
-    assert alone is not None
-    assert (alone.difference, alone.lower) == (1.0, None)
+    # Two tables, and three of one kind beside one of the other.
+    for states in (scored.states[:12], [*scored.states[:18], *scored.states[24:30]]):
+        few, gained = design_of([s.cluster for s in states], scored.study), np.ones(len(states))
+        for difference in (gained, gained - (np.arange(len(states)) < 3)):
+            alone = summaries.formation(difference, few, draws=100, level=0.95, rng=stream(1, "formation"))
+            assert alone is not None
+            assert (alone.difference, alone.lower) == (difference.mean(), None)
 
 
 def test_seeds_are_paired_within_a_cell_and_an_intervention_alone(joint, pair):

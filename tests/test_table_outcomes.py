@@ -154,6 +154,12 @@ def test_a_burn_in_file_tells_what_its_outcomes_were_in_all_and_by_intervention(
     assert summary.targets["purity"].mean == 15.0
 
 
+def test_a_burn_in_never_holds_a_cluster_of_the_study(tmp_path: Path):
+    where = setting(tmp_path, burn_in=csv_bytes([*BEFORE, BEFORE[0] | {"id": "w", "site": "south"}]))
+    with pytest.raises(BadSource, match=r"line 5, column 'site': 'south' is a cluster of the study"):
+        outcomes.burn_in(where, states(where))
+
+
 def test_a_burn_in_never_holds_a_state_of_the_study(tmp_path: Path):
     where = setting(tmp_path, burn_in=csv_bytes([BEFORE[0] | {"id": "a"}]))
     with pytest.raises(BadSource, match=r"before\.csv line 2, column 'id': 'a' is a state of the study"):

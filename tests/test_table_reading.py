@@ -244,7 +244,8 @@ def test_an_outcome_may_stand_in_two_files_only_if_both_say_the_same():
 
 
 def burn_in(rows: Rows) -> Any:
-    return reading.burn_in(sheets.parse(csv_bytes(rows), "before.csv"), SAME, IDS)
+    own = reading.rows(sheets.parse(csv_bytes(small_tables.rows()), "mine.csv"), SAME)
+    return reading.burn_in(sheets.parse(csv_bytes(rows), "before.csv"), SAME, own)
 
 
 EARLIER = {"id": "z", "site": "east", "change": "Heat it.", "yield": 1, "purity": 2}
@@ -257,16 +258,28 @@ def test_a_burn_in_needs_no_explanation():
 
 
 @pytest.mark.parametrize(
+    "earlier", [EARLIER | {"text": "Reactor z."}, EARLIER | {"text": "Reactor a.", "change": "Cool it."}]
+)
+def test_a_burn_in_may_describe_other_states_or_try_another_change(earlier: dict[str, Any]):
+    assert burn_in([earlier])[0][0].description == earlier["text"]
+
+
+@pytest.mark.parametrize(
     ("rows", "said"),
     [
         ([EARLIER | {"id": "a"}], r"before\.csv line 2, column 'id': 'a' is a state of the study"),
+        ([EARLIER, EARLIER | {"id": "y", "site": "north"}],
+         r"line 3, column 'site': 'north' is a cluster of the study, with which the row shares its task; .*"
+         r"leave the row out"),
+        ([EARLIER | {"text": " Reactor b."}],
+         r"line 2, column 'text': description and intervention are those of state 'b' of the study"),
         ([EARLIER, EARLIER], r"line 3, column 'id': 'z' stands already on line 2"),
         ([EARLIER | {"purity": None}], r"column 'purity' holds no number; fill it"),
         ([EARLIER | {"purity": "undefined: lost"}], r"column 'purity' holds no number"),
         ([EARLIER | {"purity": 101}], r"line 2, column 'purity': 101 is outside"),
         ([{k: v for k, v in EARLIER.items() if k != "site"}], r"has no column 'site'"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_burn_in_is_refused(rows: Rows, said: str):
     with pytest.raises(BadSource, match=said):
         burn_in(rows)

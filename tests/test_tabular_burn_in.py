@@ -9,17 +9,19 @@ import pytest
 from predictive_credit import canonical
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, Outcome
+from predictive_credit.streams import stream
 from predictive_credit.studies.tabular import states
-from predictive_credit.studies.tabular.burn_in import burn_in
+from predictive_credit.studies.tabular.burn_in import burn_in, unused_tasks
 from predictive_credit.studies.tabular.execute import execute
 from predictive_credit.studies.tabular.interventions import NAMES
+from predictive_credit.studies.tabular.pool import Task
 from predictive_credit.studies.workers import HERE
 from tests import small_tasks
 
 TASKS = small_tasks.made(2)
 
 
-def run(exclude: tuple[str, ...] = (), **changes: object) -> tuple[tuple[Outcome, ...], BurnIn]:
+def run(exclude: tuple[Task, ...] = (), **changes: object) -> tuple[tuple[Outcome, ...], BurnIn]:
     config = small_tasks.config(**({"budgets": (1.0,)} | changes))
     return burn_in(TASKS, config, pool="small", exclude=exclude, seed=1, execution=HERE)
 
@@ -45,14 +47,52 @@ def test_the_burn_in_is_the_same_at_every_number_of_study_tasks():
     assert canonical.encode(run(n_tasks=2)) == canonical.encode(run(n_tasks=12))
 
 
-@pytest.mark.parametrize("written", ["R0", "r_0", "r-0"])
+def left(*exclude: Task, tasks: tuple[Task, ...] = TASKS) -> list[str]:
+    """The names of the tables that the burn-in may use beside the study's own."""
+    return [task.name for task in unused_tasks(tasks, exclude, "small")]
+
+
+OTHER = small_tasks.task("not here", "regression")
+
+
+@pytest.mark.parametrize("written", ["R0", "r_0", "r-0", "R0.2", "r-0.13"])
 def test_a_table_of_the_study_is_left_out_however_another_pool_writes_it(written: str):
-    assert run(exclude=(written, "not here"))[1].tasks == ("C0", "C1", "R1")
+    assert left(replace(OTHER, name=written), OTHER) == ["C0", "C1", "R1"]
+    assert run(exclude=(replace(OTHER, name=written),))[1].tasks == ("C0", "C1", "R1")
+
+
+def test_names_that_only_begin_alike_are_two_tables():
+    assert left(replace(OTHER, name="R01"), replace(OTHER, name="R0.x")) == ["C0", "C1", "R0", "R1"]
+
+
+def test_a_table_of_the_study_is_left_out_under_another_name_and_in_another_order():
+    turned = stream(1, "turned").permutation(len(TASKS[2].y))
+    renamed = replace(TASKS[2], name="mine", y=TASKS[2].y[turned], x=TASKS[2].x[turned])
+    assert left(renamed) == ["C0", "C1", "R1"]
+    coded = replace(TASKS[1], name="mine", y=2 - TASKS[1].y)  # the classes in another order
+    assert left(coded) == ["C0", "R0", "R1"]
+    other = TASKS[2].y.copy()
+    other[0] += 1e-9
+    assert left(replace(renamed, y=other)) == ["C0", "C1", "R0", "R1"]
+
+
+def test_one_file_listed_twice_is_one_table_whatever_rows_of_it_stay():
+    twice = (replace(TASKS[2], sha256="a" * 64), replace(TASKS[3], sha256="b" * 64))
+    assert left(replace(OTHER, sha256="a" * 64), tasks=twice) == ["R1"]
+    assert left(OTHER) == ["C0", "C1", "R0", "R1"]
 
 
 def test_a_pool_without_an_unused_task_is_one_sentence():
-    with pytest.raises(BadConfig, match="none of the pool's 4 burn-in tasks is left beside the study's own"):
-        run(exclude=("C0", "C1", "R0", "R1"))
+    with pytest.raises(
+        BadConfig, match="each of the 4 burn-in tables of the pool small is one of the study's"
+    ):
+        run(exclude=TASKS)
+
+
+def test_a_pool_without_a_burn_in_says_how_to_have_one():
+    said = r"the pool small holds no table for the burn-in; mark one of its tables burn_in: true, or take"
+    with pytest.raises(BadConfig, match=said):
+        left(tasks=())
 
 
 def test_the_burn_in_says_what_the_study_would_have_said_of_that_task():

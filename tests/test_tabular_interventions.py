@@ -11,11 +11,12 @@ from predictive_credit.records import Intervention
 from predictive_credit.studies.tabular.interventions import (
     INTERVENTIONS,
     KINDS,
+    LADDER,
     NAMES,
     PARENT,
     RECIPES,
     assigned,
-    pair_of,
+    rung,
 )
 
 SHARED = ["more_leaves", "fewer_leaves", "stronger_l2", "subsampling", "slower_learning"]
@@ -43,28 +44,29 @@ def test_slower_learning_takes_as_many_steps_more_as_each_is_smaller():
     assert slow.rate * slow.trees == pytest.approx(fast.rate * fast.trees)
 
 
-def test_tasks_form_pairs_and_an_odd_last_one_joins_the_pair_before_it():
-    assert [pair_of(i, 6) for i in range(6)] == [0, 0, 1, 1, 2, 2]
-    assert [pair_of(i, 5) for i in range(5)] == [0, 0, 1, 1, 1]
-    assert [pair_of(i, 3) for i in range(3)] == [0, 0, 0]
-    assert pair_of(0, 1) == 0
+def test_tasks_form_pairs_in_their_order():
+    met = [assigned("regression", position, 0.25).name for position in range(6)]
+    assert met == [name for name in SHARED[:3] for _ in range(2)]
 
 
-def test_a_smaller_even_number_of_tasks_keeps_its_pairs():
-    assert [pair_of(i, 4) for i in range(4)] == [pair_of(i, 12) for i in range(4)]
+@pytest.mark.parametrize(
+    ("budget", "wanted"), [(0.25, 0), (0.5, 1), (1.0, 2), (0.1, 0), (0.3, 1), (0.51, 2), (0.99, 2)]
+)
+def test_a_budget_counts_by_how_much_of_the_ladder_lies_below_it(budget: float, wanted: int):
+    assert rung(budget) == wanted
 
 
-def test_the_assignment_is_pair_plus_budget_modulo_six():
-    assert [[assigned("regression", pair, j).name for j in range(3)] for pair in (0, 4, 5)] == [
+def test_the_assignment_is_pair_plus_rung_modulo_six():
+    assert [[assigned("regression", 2 * pair, b).name for b in LADDER] for pair in (0, 4, 5)] == [
         ["more_leaves", "fewer_leaves", "stronger_l2"],
         ["slower_learning", "robust_objective", "more_leaves"],
         ["robust_objective", "more_leaves", "fewer_leaves"],
     ]
 
 
-@pytest.mark.parametrize(("kind", "budget"), list(product(KINDS, range(3))))
+@pytest.mark.parametrize(("kind", "budget"), list(product(KINDS, LADDER)))
 def test_six_pairs_meet_each_intervention_once_at_every_budget(kind, budget):
-    met = [assigned(kind, pair, budget).name for pair in range(6)]
+    met = [assigned(kind, 2 * pair + 1, budget).name for pair in range(6)]
     assert sorted(met) == sorted(intervention.name for intervention in INTERVENTIONS[kind])
 
 

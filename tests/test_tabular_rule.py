@@ -96,7 +96,7 @@ def test_an_equivalence_gate_sees_the_farther_end():
     assert [gate.seen for gate in decision.gates] == [0.6, 0.02, None, None]
 
 
-def test_equivalence_reads_the_one_sided_bounds_and_drift_the_two_sided_interval():
+def test_every_gate_reads_the_one_sided_bounds_which_no_setting_moves():
     wide = {"lower": -0.5, "upper": 0.5}
     narrow = {"one_sided_lower": -0.001, "one_sided_upper": 0.001}
     unread: dict[str, Any] = {field.name: None for field in fields(Contrast)}
@@ -105,7 +105,14 @@ def test_equivalence_reads_the_one_sided_bounds_and_drift_the_two_sided_interval
     one_sided_only = Contrast(
         **(unread | wide | {"mean": 0.1, "one_sided_lower": 0.1, "one_sided_upper": 0.2})
     )
-    assert decide(drift=one_sided_only)[1] == [True, True, True, False]
+    assert decide(drift=one_sided_only)[1] == [True, True, True, True]
+    two_sided_only = Contrast(
+        **(
+            unread
+            | {"lower": 0.1, "upper": 0.2, "mean": 0.1, "one_sided_lower": -0.1, "one_sided_upper": 0.2}
+        )
+    )
+    assert decide(drift=two_sided_only)[1] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(("lower", "held"), [(1e-9, True), (0.0, False), (-0.001, False)])

@@ -73,23 +73,25 @@ def test_a_smaller_scale_is_a_subset_of_a_larger_one():
     assert set(map(canonical.encode, both[0])) < set(map(canonical.encode, both[1]))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tasks": ("C0", "E9")}, "no task 'E9'; it holds C0, C1, R0, R1; correct tasks"),
-        ({"n_tasks": 1}, "C0 is the only classification task, so no other can lend it a card in context T; "
-         "give the study two classification tasks, or leave T out of contexts"),
-        ({"tasks": ("C0", "C1", "R0")}, "R0 is the only regression task"),
-    ],
-)  # fmt: skip
-def test_a_population_that_cannot_be_meant_is_one_sentence(
-    splits: Splits, changes: dict[str, object], message: str
+@pytest.mark.parametrize(("n_tasks", "budgets"), [(2, (0.25, 1.0)), (3, (1.0,)), (1, (0.5, 1.0))])
+def test_every_state_of_a_smaller_scale_is_the_larger_scales_of_the_same_id(
+    n_tasks: int, budgets: tuple[float, ...]
 ):
-    with pytest.raises(BadConfig, match=re.escape(message)):
-        population(TASKS, splits, **changes)
+    tasks = small_tasks.made(4)
+    there = states.splits(tasks, small_tasks.config(), seed=1)
+    full = population(tasks, there, n_tasks=4, budgets=(0.25, 0.5, 1.0), seeds=(1,))
+    by_id = {state.id: canonical.encode(state) for state in full}
+    smaller = population(tasks, there, n_tasks=n_tasks, budgets=budgets, seeds=(1,))
+    assert len(smaller) == 2 * n_tasks * len(budgets)
+    assert [canonical.encode(state) for state in smaller] == [by_id[state.id] for state in smaller]
 
 
-def test_one_task_of_a_kind_is_enough_where_context_t_is_not_asked(splits: Splits):
+def test_a_task_that_the_pool_lacks_is_one_sentence(splits: Splits):
+    with pytest.raises(BadConfig, match=re.escape("no task 'E9'; it holds C0, C1, R0, R1; correct tasks")):
+        population(TASKS, splits, tasks=("C0", "E9"))
+
+
+def test_a_study_may_have_one_task(splits: Splits):
     only = population(TASKS, splits, tasks=("R0",), contexts=("D", "M", "S"))
     assert {state.task for state in only} == {"R0"}
 
@@ -103,7 +105,7 @@ def test_ids_are_paths_sorted_and_a_pair_shares_the_intervention_of_its_cell(mad
     ]
     for state in made:
         kind: Kind = "classification" if state.task.startswith("C") else "regression"
-        assert state.intervention == assigned(kind, 0, (0.5, 1.0).index(state.budget or 0))
+        assert state.intervention == assigned(kind, 0, state.budget or 0)
         assert state.cluster == (kind, state.task, state.id.partition(f"{state.task}/")[2])
         assert state.sources == ("elicited", "ordinary")
 

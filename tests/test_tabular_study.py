@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -12,10 +14,13 @@ from predictive_credit.config import OpenMLPool, OwnTable, Pool, TablesPool
 from predictive_credit.contrasts import Contrast
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import Context, State
-from predictive_credit.studies.study import Findings, Formation
+from predictive_credit.sources import pools
+from predictive_credit.studies.study import Findings, Formation, Setting
 from predictive_credit.studies.tabular import TABULAR, decide, rule, states, suite, textbook
 from predictive_credit.studies.tabular.donors import donors, task_donors
 from predictive_credit.studies.tabular.interventions import INTERVENTIONS, KINDS, NAMES
+from predictive_credit.studies.tabular.pool import Kind
+from predictive_credit.studies.workers import HERE
 from tests import small_tasks
 
 FULL = small_tasks.config(n_tasks=12, budgets=(0.25, 0.5, 1.0))
@@ -55,11 +60,25 @@ NAMED = OpenMLPool(
 )  # fmt: skip
 
 
+BOTH: Mapping[Kind, int] = {"classification": 99, "regression": 353}
+
+
 @pytest.mark.parametrize(
-    ("pool", "tasks"), [(OWN, 3), (NAMED, 3), (replace(NAMED, tasks=None, tasks_of_each_kind=5), 10)]
+    ("pool", "tasks"),
+    [
+        (OWN, 3),
+        (NAMED, 3),
+        (replace(NAMED, tasks=None, tasks_of_each_kind=5), 5),
+        (replace(NAMED, tasks=None, tasks_of_each_kind=5, suites=BOTH), 10),
+    ],
 )
 def test_a_smaller_pool_plans_fewer_tasks(pool: Pool, tasks: int):
     assert suite.count(FULL, {"small": pool}).states == tasks * 3 * 2
+
+
+@pytest.mark.parametrize("pool", [OWN, NAMED])
+def test_tasks_that_the_pool_names_are_all_planned_whatever_the_scale(pool: Pool):
+    assert suite.count(small_tasks.config(n_tasks=1), {"small": pool}).states == 3 * 2 * 2
 
 
 def test_named_tasks_are_counted_as_named():
@@ -89,11 +108,30 @@ def test_every_state_of_the_full_scale_has_a_partner_of_another_task():
         assert other.intervention == state.intervention
 
 
-def test_a_pair_lends_to_each_other_and_three_in_a_circle():
-    pair, three = task_donors(made(2)), task_donors(made(3))
+def test_a_pair_lends_to_each_other():
+    pair = task_donors(made(2))
     assert pair["tabular/C0/1/2"] == "tabular/C1/1/2"
     assert pair["tabular/C1/1/2"] == "tabular/C0/1/2"
-    assert [three[f"tabular/R{k}/0.5/1"] for k in range(3)] == [f"tabular/R{k}/0.5/1" for k in (1, 2, 0)]
+
+
+def test_a_last_task_without_a_pair_borrows_from_another_budget():
+    population = made(9, budgets=(0.25, 0.5, 1.0))
+    by_id = {state.id: state for state in population}
+    found = task_donors(population)
+    for state in population:
+        donor = by_id[found[state.id]]
+        assert donor.task != state.task
+        assert (donor.cluster[0], donor.intervention.name, donor.seed) == (
+            state.cluster[0], state.intervention.name, state.seed,
+        )  # fmt: skip
+        assert (donor.budget == state.budget) == (state.task not in ("C8", "R8"))
+    assert found["tabular/C8/0.25/1"] == "tabular/C6/0.5/1"
+
+
+def test_of_three_tasks_with_one_budget_in_common_each_borrows_at_its_own():
+    population = [replace(s, intervention=made(2)[0].intervention) for s in made(3) if s.task[0] == "R"]
+    found = task_donors(population)
+    assert [found[f"tabular/R{k}/0.5/1"] for k in range(3)] == [f"tabular/R{k}/0.5/1" for k in (1, 2, 0)]
 
 
 def test_donors_are_given_for_the_contexts_asked_alone():
@@ -101,12 +139,72 @@ def test_donors_are_given_for_the_contexts_asked_alone():
     assert set(donors(small_tasks.config(contexts=("D", "T")), made(2))) == {Context.OTHER_TASK}
 
 
-def test_a_state_without_a_partner_is_one_sentence():
-    alone = [state for state in made(2) if state.task != "R1"]
-    with pytest.raises(
-        BadConfig, match=re.escape("give the study two tasks of each kind, or leave context T")
-    ):
-        task_donors(alone)
+@pytest.mark.parametrize(
+    ("n_tasks", "first"), [(1, "tabular/C0/0.5/1"), (3, "tabular/C2/1/1"), (5, "tabular/C4/1/1")]
+)
+def test_a_state_without_a_partner_is_one_sentence(n_tasks: int, first: str):
+    said = (
+        f"{first} is the only classification state with its intervention and seed, so no other task can "
+        "lend it a card in context T; give the study an even number of classification tasks, or leave T "
+        "out of contexts"
+    )
+    with pytest.raises(BadConfig, match=re.escape(said)):
+        task_donors(made(n_tasks))
+
+
+def filed(folder: Path, *, n: int, is_named: bool, burn_in: str | None = None) -> Setting:
+    """The setting of a study on a features folder of so many regressions and a burn-in table.
+
+    burn_in: the table whose rows the burn-in's file holds; its own by default.
+    """
+    folder.mkdir(exist_ok=True)
+    written = {f"t{k}": folder / f"t{k}.csv" for k in range(n + 1)}
+    for name, path in written.items():
+        small = small_tasks.task(burn_in if burn_in and name == f"t{n}" else name, "regression")
+        lines = [f"{a},{b:.5f}" for a, b in zip(small.x[:, 0], small.y, strict=True)]
+        path.write_text("\n".join(["a,y", *lines]))
+    pool = TablesPool(
+        kind="tables", watch="x", max_rows=1000,
+        tables={
+            name: OwnTable(path=str(path), kind="regression", target="y", burn_in=name == f"t{n}")
+            for name, path in written.items()
+        },
+    )  # fmt: skip
+    pools.fetch(pool, folder / "raw")
+    counted = suite.features(pool, folder / "raw", folder / "features", HERE)
+    assert counted["said"] == f"{n} tasks for the study, 1 for the burn-in"
+    if not is_named:  # as a pool with a lottery would have filed them
+        file = folder / "features" / "tasks.jsonl"
+        file.write_text(file.read_text().replace('"is_drawn":false', '"is_drawn":true'))
+    return Setting(
+        name="tabular", config=small_tasks.config(contexts=("D", "M", "S"), budgets=(1.0,)), seed=1,
+        execution=HERE, features=folder / "features", burn_in=folder / "features",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("is_named", "tasks"), [(True, ["t0", "t1", "t2"]), (False, ["t0", "t1"])])
+def test_named_tasks_are_all_used_and_a_lottery_gives_its_first(
+    tmp_path: Path, is_named: bool, tasks: list[str]
+):
+    setting = filed(tmp_path, n=3, is_named=is_named)
+    found = suite.states(setting)
+    assert sorted({state.task for state in found}) == tasks
+    assert len(suite.execute(setting, found)) == len(found) == 2 * len(tasks)
+
+
+def test_one_table_listed_twice_is_no_burn_in(tmp_path: Path):
+    setting = filed(tmp_path, n=2, is_named=True)
+    assert suite.burn_in(setting, suite.states(setting))[1].tasks == ("t2",)
+    twice = filed(tmp_path / "twice", n=2, is_named=True, burn_in="t1")
+    with pytest.raises(BadConfig, match="each of the 1 burn-in tables of the pool small is one of the study"):
+        suite.burn_in(twice, suite.states(twice))
+
+
+def test_states_without_a_donor_are_refused_where_they_are_made(tmp_path: Path):
+    setting = filed(tmp_path, n=3, is_named=True)
+    asked = replace(setting, config=small_tasks.config(budgets=(1.0,)))
+    with pytest.raises(BadConfig, match="tabular/t2/1/1 is the only regression state with its intervention"):
+        suite.states(asked)
 
 
 def test_the_contexts_show_what_the_study_says_they_show():

@@ -76,8 +76,9 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     """Whether every forecast was frozen before any outcome was opened.
 
     integrity: what the shell verified: `chain_ok`, `commitments_ok`, `opened_after_freeze`,
-    `planned_after_opening`, which names an earlier opening of the same outcomes, or None, and
-    `arrived_after_freeze`, how many outcomes did not exist yet when the forecasts were frozen.
+    `planned_after_opening`, which names an earlier opening of the same outcomes, or None,
+    `arrived_after_freeze`, how many outcomes did not exist yet when the forecasts were frozen, and
+    `brought_by_user`, whether outcomes are a user's own rather than executed here.
     """
     facts = ("chain_ok", "commitments_ok", "opened_after_freeze")
     asked = "an unbroken ledger, outcomes that match their commitments, all opened after the freeze"
@@ -96,15 +97,25 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
         seen = f"no evidence on {', '.join(unknown)}"
         reading = "Nothing here shows in which order forecasts and outcomes came to be."
         return _result("not_estimable", asked, seen, reading, numbers)
-    reading = (
-        "Every forecast was frozen before any outcome could be read, as the ledger and commitments show."
-    )
-    if later:
-        reading += (
-            f" Outcomes that arrived after the freeze and so could not be sealed before it: {later};"
-            " that they did not exist earlier rests on the word of whoever brought them."
+    return _result("passed", asked, "all three hold", _kept_order(integrity), numbers)
+
+
+def _kept_order(integrity: Mapping[str, Any]) -> str:
+    """How far a kept order of events goes: whose outcomes are executed elsewhere may have been seen there."""
+    if not integrity.get("brought_by_user"):
+        return (
+            "Every forecast was frozen before any outcome could be read, as the ledger and commitments show."
         )
-    return _result("passed", asked, "all three hold", reading, numbers)
+    later = integrity.get("arrived_after_freeze")
+    came = (
+        f" {later} of them arrived after the freeze, and could not be committed to before it."
+        if later
+        else ""
+    )
+    return (
+        f"Every forecast was frozen before the outcomes were opened here.{came} They were not executed here: "
+        "that nobody had seen them earlier rests on the word of whoever brought them."
+    )
 
 
 def delivery(

@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     diff.add_argument("old")
     diff.add_argument("new")
-    diff.add_argument("--study", default="molecular")
+    diff.add_argument("--study", help="one study (default: all of params.yaml)")
     diff.add_argument("--limit", type=int, default=20, help="lines to print (default: 20; 0 prints all)")
     params = add(
         "params", "Compose conf/ into params.yaml, or check that they are equal.", _params,

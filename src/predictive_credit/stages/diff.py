@@ -13,8 +13,13 @@ from predictive_credit import tables
 from predictive_credit.errors import BadSource
 from predictive_credit.stages import evidence
 from predictive_credit.stages.evidence import MANIFEST
+from predictive_credit.studies import params as study_params
 
 WORKSPACE = "workspace"
+
+
+class NothingThere(BadSource):
+    """A side that is what it says it is, and holds nothing of a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +36,32 @@ class Change:
         return f"{self.what} {self.id}: " + " -> ".join(sides)
 
 
-def diff(root: Path, old: str, new: str, study: str) -> list[Change]:
-    """Changes of one study from `old` to `new`.
+def diff(root: Path, old: str, new: str, study: str | None) -> list[Change]:
+    """Changes from `old` to `new` of one study, or of every study of the project's params.yaml.
 
-    Each is a git revision, a DVC experiment, `workspace`, or a folder (a bundle or a project).
+    Each is a git revision, a DVC experiment, `workspace`, or a folder (a bundle or a project). A study
+    that one side lacks is listed as added or gone; one that both lack is passed over, unless it is named.
     """
-    sides = (_read(root, old, study), _read(root, new, study))
-    return list(_changes(*sides))
+    if study is not None:
+        return list(_changes(_read(root, old, study), _read(root, new, study)))
+    if any((Path(side) / MANIFEST).is_file() for side in (old, new)):  # a bundle is of one study
+        study = evidence.bundle(Path(old if (Path(old) / MANIFEST).is_file() else new)).freeze["study"]
+        return diff(root, old, new, study)
+    changes: list[Change] = []
+    missing: list[BadSource] = []
+    names = list(study_params.load(root / "params.yaml").studies)
+    for name in names:
+        sides: list[Mapping[str, bytes]] = []
+        for side in (old, new):
+            try:
+                sides.append(_read(root, side, name))
+            except NothingThere as error:
+                missing.append(error)
+                sides.append({})
+        changes += _changes(*sides)
+    if len(missing) == 2 * len(names):
+        raise missing[0]
+    return changes
 
 
 def _changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[Change]:
@@ -87,7 +111,7 @@ def _read(root: Path, side: str, study: str) -> dict[str, bytes]:
     else:
         found = _from_dvc(root, side, study)
     if not found:
-        raise BadSource(
+        raise NothingThere(
             f"{side} holds no outcomes, explanations or forecasts of {study}; "
             "if they were made elsewhere, `dvc pull` or `dvc fetch --all-commits` brings them here"
         )

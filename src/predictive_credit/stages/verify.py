@@ -257,6 +257,7 @@ def integrity(found: Evidence) -> dict[str, Any]:
         "opened_after_freeze": events[Phase.FROZEN].index < events[Phase.OPENED].index,
         "planned_after_opening": _opened_before(events, len(outcomes)),
         "arrived_after_freeze": len(pending),
+        "brought_by_user": found.study.arrived is not None,
     }
 
 

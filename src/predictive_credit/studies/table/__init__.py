@@ -30,12 +30,11 @@ def count(config: TableConfig, pools: Mapping[str, Pool]) -> Counts:
     named = filed.files(pools[config.pool])
     sheet = sheets.read(Path(named["states"]))
     rows = reading.rows(sheet, config)
-    ids = {row.id for row in rows}
     apart = named.get("outcomes")
     later = sheets.read(Path(apart)) if apart and Path(apart).exists() else None
     known = reading.known(sheet, later, config)
     if "burn_in" in named:
-        reading.burn_in(sheets.read(Path(named["burn_in"])), config, ids)
+        reading.burn_in(sheets.read(Path(named["burn_in"])), config, rows)
     return Counts(
         states=len(rows), sources=0, extractions=0, forecasts=len(rows) * len(config.contexts) * CALLS,
         design=_design(reading.counts(rows, known, config)),

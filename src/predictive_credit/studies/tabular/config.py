@@ -14,8 +14,8 @@ from predictive_credit.config import STRICT, Fraction, Positive, StudyConfig
 class TabularConfig(StudyConfig):
     """Tasks of both kinds x budgets x seeds."""
 
-    tasks: tuple[str, ...] | None  # None: the pool's first `n_tasks` of each kind
-    n_tasks: Positive  # of each kind
+    tasks: tuple[str, ...] | None  # None: all that the pool names, or its lottery's first `n_tasks`
+    n_tasks: Positive  # of each kind, from a lottery
     budgets: tuple[Fraction, ...]
     seeds: tuple[Positive, ...]
 

@@ -9,7 +9,8 @@ Point equivalence. The point errors of the two calls, averaged; the gains D-M an
 one-sided 95 % bounds of each are its 90 % interval, which lies inside the margin; skill.
 Repeatability. The drift gain D-M, positive where the matched card steadies the forecast; its
 one-sided 95 % lower bound is above zero.
-Bounds are those of the bootstrap over tasks, within each kind of task.
+Bounds are those of the bootstrap over tasks, within each kind of task, at this rule's own level,
+whatever level other intervals are printed at.
 
 Decision. `confirmation_go` if all four gates hold. Otherwise, and whenever something was not asked
 or cannot be estimated, `confirmation_no_go`: the study does not confirm the joint claim, which does
