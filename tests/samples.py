@@ -148,7 +148,7 @@ def controlled_view(
     )  # fmt: skip
 
 
-def own_view(*, groups: int = 4, name: str = "assays") -> StudyView:
+def own_view(*, groups: int = 4, name: str = "assays", scale: str = "full") -> StudyView:
     """One decided study of a user's own table: one cluster column, a level in hours, given texts."""
     hours = Target(
         name="hours", phrase="half life", unit="hours", suffix=" hours", size="?##.#", lower=0, upper=500,
@@ -167,7 +167,7 @@ def own_view(*, groups: int = 4, name: str = "assays") -> StudyView:
     return decided(
         Sample(
             study=study, name=name, states=in_order(states),
-            contexts=(Context.DESCRIPTION, Context.MATCHED), donors={}, seed=7, scale="full", undefined=1,
+            contexts=(Context.DESCRIPTION, Context.MATCHED), donors={}, seed=7, scale=scale, undefined=1,
             fallbacks=0, draws=200,
         )
     )  # fmt: skip

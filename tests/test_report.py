@@ -234,8 +234,72 @@ def test_the_scale_is_said_beside_the_decision(scale: str, said: str):
 
 def test_full_scale_is_full_only_with_every_declared_state():
     assert page.scale_words("full", 72, 72) == "Full scale: 72 states."
-    assert page.scale_words("full", 30, None) == "Full scale: 30 states."
     assert page.scale_words("full", 30, 72) == "Asked at full scale; the pool gave 30 of 72 states."
+
+
+def test_the_users_own_states_are_no_subset_of_anything():
+    own = own_view(scale="quick")
+    html = page.render([own], version="1")
+    shown = Document(html)
+    assert "The user's own 12 states." in shown.text("p")
+    assert "own states" in shown.text("span")
+    assert not re.search("quick scale|subset|not the study", outside_scripts(html))
+    assert "scale quick" not in shown.values("class")
+    beside = page.section(study_view(endpoints=2), "s1")
+    assert (beside.scale, beside.badge) == ("quick", "quick scale")
+
+
+def test_a_page_without_published_figures_leaves_no_room_for_them(view: StudyView, html: str):
+    own = own_view()
+    alone = outside_scripts(page.render([own], version="1"))
+    assert "hollow diamonds" not in alone
+    assert not re.search(r"<th[^>]*>published", alone)
+    assert tables.outcomes(own.of(own.target)).columns == ("figure", "this run")
+    for table in (tables.contrasts(own.of(own.target)), tables.outcomes(own.of(own.target))):
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+    assert "hollow diamonds the published figures" in html
+    assert "published decision" in page.render([own, view], version="1")
+
+
+def test_no_earlier_opening_is_said_as_no_unless_nobody_looked(view: StudyView):
+    found = dict(next(c for c in tables.checks(view) if c.name == "commitment").numbers)
+    assert found["planned after opening"] == "no"
+    assert found["chain ok"] == "yes"
+    checks = {"commitment": {"status": "not_estimable", "planned_after_opening": None}}
+    unseen = replace(view, metrics={"checks": checks})
+    assert dict(tables.checks(unseen)[0].numbers)["planned after opening"] == words.UNDEFINED
+
+
+def with_gates(view: StudyView, seen: dict[str, float | None]) -> StudyView:
+    """The view with gates that saw this, none of which held."""
+    gates = {name: {"asked": "> 0", "seen": value, "held": False} for name, value in seen.items()}
+    decision = {**view.metrics["decision"], "gates": gates}
+    return replace(view, metrics={**view.metrics, "decision": decision})
+
+
+def test_gates_that_saw_nothing_are_said_to_have_seen_nothing(
+    view: StudyView, controlled: StudyView, tabular: StudyView
+):
+    for shown, undecided in (
+        (view, "so harm could not be confirmed"),
+        (controlled, "so neither credit nor its absence can be shown"),
+        (tabular, "so the three could not be confirmed together"),
+    ):
+        names = list(shown.metrics["decision"]["gates"])
+        half = with_gates(shown, {name: -1.0 if k % 2 else None for k, name in enumerate(names)})
+        said = page.section(half, "s1").meaning
+        count = f"{len(names) // 2} of the {len(names)} gates saw nothing (not asked or not estimable)"
+        assert f"{count}, {undecided}" in said
+        assert not re.search("Not every gate held|one side of zero|not asked, and", said)
+        whole = with_gates(shown, dict.fromkeys(names, -1.0))
+        assert "saw nothing" not in page.section(whole, "s1").meaning
+
+
+def test_a_rule_is_not_said_to_have_compared_with_a_donor_that_was_not_asked():
+    own = own_view()
+    said = page.section(own, "s1").meaning
+    assert "donor's" not in said
+    assert "The context S donor was not asked, and 2 of the 4 gates saw nothing" in said
 
 
 def test_a_level_has_its_interval_in_the_row_below(one_target: StudyView):
@@ -397,6 +461,14 @@ def test_each_target_has_its_own_figures_in_its_own_unit(controlled: StudyView):
     assert "Levels of each regime" in said
 
 
+def test_budgets_are_called_what_the_study_calls_them(
+    view: StudyView, tabular: StudyView, controlled: StudyView
+):
+    assert "4 endpoints, 3 label fractions and 2 seeds" in page.design(view)
+    assert "4 tasks, 3 training budgets and 2 seeds" in page.design(tabular)
+    assert "3 regimes and 4 seeds" in page.design(controlled)
+
+
 def test_the_words_of_a_study_come_from_its_declaration():
     own = own_view()
     said = outside_scripts(page.render([replace(own, pool={})], version="1"))
@@ -412,7 +484,8 @@ def test_six_contexts_stand_in_tables_and_figures_in_the_asking_order(tabular: S
     assert [row[0][0] for row in tables.coverage(one).rows[:6]] == list("DMSOTN")
     pairs = [row[0] for row in tables.contrasts(one).rows if row[0].startswith("Drift")]
     wanted = ["D-M", "S-M", "O-M", "T-M", "N-M", "D-S", "D-O", "D-T", "D-N"]
-    assert pairs == [f"Drift, {words.pair(pair)}" for pair in wanted]
+    first, *others = [f"Drift, {words.pair(pair)}" for pair in wanted]
+    assert pairs == [f"{first} (primary)", *others]  # the joint rule reads it
     for context in "DMSOTN":
         assert (
             f'aria-label="{words.context(context)}: point error, skill against drift, skill' in tabular_html
@@ -564,6 +637,8 @@ def as_printed(study: Study) -> dict[str, Any]:
         directions = {"elicited": {**explanations["elicited"], "directions": {"accuracy_pp": told}}}
         explanations = {**explanations, **directions}
     n = study.n_states
+    # The source prints the largest share of a task alone.
+    others = {f"other {k}": {"share_of_error": {"D": 0.02, "M": 0.02}} for k in range(study.n_tasks - 1)}
     return {
         "decision": {"rule": study.rule.NAME, "status": printed["decision"]},
         "contrasts": contrasts,
@@ -572,9 +647,77 @@ def as_printed(study: Study) -> dict[str, Any]:
             t: {"n": n, "n_undefined": 0, **of, "published": of}
             for t, of in printed.get("outcomes", {}).items()
         },
-        "tasks": printed.get("tasks", {}),
+        "tasks": {t: {**of, **others} for t, of in printed.get("tasks", {}).items()},
         "explanations": {**explanations, "published": printed.get("explanations", {})},
     }
+
+
+def judged(view: StudyView, claim: comparison.Claim, **metrics: Any) -> bool | None:
+    """The verdict on a claim where these metrics are planted."""
+    return claim.judge(replace(view, metrics={**view.metrics, **metrics})).held
+
+
+def test_a_status_that_no_gate_could_have_changed_is_not_a_claim_that_held(view: StudyView):
+    claim = comparison.SameDecision(sentence="")
+    names = ("M-D margin", "M-S margin")
+    assert claim.judge(with_gates(view, dict.fromkeys(names, -0.1))).held is True
+    assert claim.judge(with_gates(view, {"M-D margin": -0.1, "M-S margin": None})).held is None
+
+
+@pytest.mark.parametrize(
+    ("tasks", "largest", "held"), [(4, 0.7, None), (7, 0.7, None), (8, 0.7, True), (8, 0.2, False)]
+)
+def test_one_of_a_few_tasks_carries_a_large_share_whatever_happens(
+    one_target: StudyView, tasks: int, largest: float, held: bool | None
+):
+    shares = [largest, *[(1 - largest) / (tasks - 1)] * (tasks - 1)]
+    rows = {f"task {k}": {"share_of_error": {"D": share}} for k, share in enumerate(shares)}
+    claim = comparison.Concentrated(sentence="", context="D")
+    assert judged(one_target, claim, tasks=rows) is held
+
+
+@pytest.mark.parametrize(
+    ("elicited", "ordinary", "held"),
+    [((59, 60), (0, 60), True), ((4, 4), (0, 4), None), ((0, 4), (4, 4), False), ((4, 4), (4, 4), False),
+     ((0, 60), (0, 60), False), ((1, 1), (0, 0), None)],
+)  # fmt: skip
+def test_cards_too_few_to_tell_are_not_held_against_a_claim(
+    one_target: StudyView, elicited: tuple[int, int], ordinary: tuple[int, int], held: bool | None
+):
+    found = {
+        source: {"complete": part, "n": whole}
+        for source, (part, whole) in (("elicited", elicited), ("ordinary", ordinary))
+    }
+    assert judged(one_target, comparison.Formed(sentence=""), explanations=found) is held
+
+
+@pytest.mark.parametrize(
+    ("difference", "lower", "held"), [(0.4, 0.1, True), (0.2, -0.1, None), (0.0, -0.1, False)]
+)
+def test_a_paired_difference_of_cards_is_told_by_its_bound(
+    one_target: StudyView, difference: float, lower: float, held: bool | None
+):
+    formation = {"formation": {"difference": difference, "lower": lower}}
+    assert judged(one_target, comparison.Formed(sentence=""), explanations=formation) is held
+
+
+@pytest.mark.parametrize(("share", "n", "held"), [(0.0, 2, None), (0.0, 8, False), (0.75, 8, True)])
+def test_a_share_of_so_few_that_any_count_would_do_cannot_be_told(
+    tabular: StudyView, share: float, n: int, held: bool | None
+):
+    claim = comparison.SamePositiveShare(sentence="")
+    found = {"positive_share": share, "n": n, "n_undefined": 0, "published": {"positive_share": 0.7}}
+    assert judged(tabular.of(tabular.target), claim, outcomes=found) is held
+
+
+def test_levels_that_are_printed_alike_are_a_tie(one_target: StudyView):
+    claims = (
+        comparison.NotBetterThan(sentence="", context="D", baseline="zero"),
+        comparison.Ordered(sentence="", key="point_mae_call", contexts=("D", "zero")),
+    )
+    for without, verdicts in ((1.82139, (True, False)), (1.8212, (False, True)), (1.8216, (True, False))):
+        levels = {"D": {"point_mae_call": without}, "zero": {"point_mae_call": 1.82141}}
+        assert tuple(judged(one_target, claim, contexts=levels) for claim in claims) == verdicts
 
 
 def test_claims_without_our_numbers_cannot_be_told(view: StudyView):
@@ -593,7 +736,9 @@ def test_every_claim_stands_on_the_page_with_its_criterion_and_verdict(tabular: 
     assert comparison.tally(table) in tabular_html
 
 
-@pytest.mark.parametrize(("without", "is_weak"), [(0.02, True), (0.01, False), (0.005, False), (None, False)])
+@pytest.mark.parametrize(
+    ("without", "is_weak"), [(0.02, True), (0.01004, False), (0.01, False), (0.005, False), (None, False)]
+)
 def test_a_forecaster_worse_than_no_forecast_is_called_too_weak(
     view: StudyView, without: float | None, is_weak: bool
 ):
@@ -818,6 +963,30 @@ def test_fallbacks_and_undefined_outcomes_can_be_found(opened: Any, view: StudyV
     assert [o.text.split("\n")[1] for o in visible(opened, ".option")] == ["undefined"]
     Select(one(opened, "[data-filter=task]")).select_by_visible_text(view.states[-1].task)
     assert one(opened, "[data-detail]").text == "No state matches."
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_whole_share_fits_on_one_line_of_its_tile(
+    chromium: Any, view: StudyView, tmp_path: Path, width: int
+):
+    levels = view.metrics["contexts"]["roc_auc"]
+    inside = {c: {**levels[c], "coverage": 1.0} for c in "DMS"}
+    printed = {c: {**levels["published"][c], "coverage": 1.0} for c in "DMS"}
+    contexts = {"roc_auc": {**levels, **inside, "published": printed}}
+    file = tmp_path / "whole.html"
+    whole = replace(view, metrics={**view.metrics, "contexts": contexts})
+    file.write_text(page.render([whole], version="1"), encoding="utf-8")
+    chromium.set_window_size(width, 900)
+    chromium.get(file.as_uri())
+    found = chromium.execute_script(
+        "return [...document.querySelectorAll('.tiles .part b, .tiles .part .printed')].map(e =>"
+        " [e.textContent, e.scrollWidth - e.clientWidth,"
+        " e.getBoundingClientRect().height / parseFloat(getComputedStyle(e).lineHeight)])"
+    )
+    assert sum("100.0 %" in text for text, *_ in found) == 6
+    for text, over, lines in found:
+        assert over <= 0, text
+        assert lines < 1.5, text
 
 
 @pytest.mark.parametrize("width", [390, 820, 1280])

@@ -173,7 +173,8 @@ class TestOutcomesThatComeLater:
     def test_the_forecasts_are_frozen_first_and_the_refusal_says_what_to_do(self, frozen):
         made, params = frozen
         with pytest.raises(
-            Sealed, match=r"60 of 60 outcomes have not come yet.*predictive-credit open table"
+            Sealed,
+            match=r"60 of the 60 outcomes .* have not come yet.*open table --outcomes FILE --root",
         ):
             open_stage.run(made, params, "table")
         assert not made.study("table").outcomes.exists()
@@ -197,7 +198,7 @@ class TestOutcomesThatComeLater:
         made, params = frozen
         lines = (EXAMPLE / "example_outcomes.csv").read_text().splitlines(keepends=True)
         (tmp_path / "short.csv").write_text("".join(lines[:-1]))
-        with pytest.raises(Sealed, match="58 of the 60 outcomes still to come"):
+        with pytest.raises(Sealed, match=r"short\.csv lacks 2 of the 60 outcomes that were to come"):
             pipeline.open_and_decide(made, params, "table", tmp_path / "short.csv")
         assert not made.study("table").outcomes.exists()
         assert not made.arrived("table").exists()
@@ -219,6 +220,34 @@ class TestOutcomesThatComeLater:
         with pytest.raises(OutOfOrder, match="and they stand"):
             pipeline.open_and_decide(made, params, "table", None if route == "edited" else path)
         assert made.study("table").outcomes.read_bytes() == opened
+
+    def test_the_same_values_in_another_format_are_the_same_outcomes(self, frozen, tmp_path):
+        made, params = frozen
+        pipeline.open_and_decide(
+            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
+        )
+        before = made.study("table").decided.read_bytes()
+        rows = tables.parse_csv((EXAMPLE / "example_outcomes.csv").read_bytes(), "o")
+        (tmp_path / "same.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        pipeline.open_and_decide(made, params, "table", tmp_path / "same.jsonl", say=lambda line: None)
+        assert made.study("table").decided.read_bytes() == before
+        assert [p.name for p in made.arrived("table").iterdir()] == ["outcomes.jsonl"]
+
+    def test_outcomes_opened_in_another_project_are_known_in_this_one(self, frozen, tmp_path):
+        made, params = frozen
+        pipeline.open_and_decide(
+            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
+        )
+        other, others = project(tmp_path / "q", "example_pending.csv")
+        fetch.run(other, others, "own")
+        features.run(other, others, "own")
+        for stage in TO_FREEZE:
+            stage.run(other, others, "table")
+        pipeline.open_and_decide(
+            other, others, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
+        )
+        checked = tables.read_json(other.study("table").metric("checks"))["commitment"]
+        assert checked["status"] == "failed"
 
     def test_what_is_planned_after_they_were_opened_says_so(self, frozen):
         made, params = frozen

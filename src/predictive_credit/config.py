@@ -366,10 +366,14 @@ def _first_error(origin: str, *within: Any) -> Iterator[None]:
         yield
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, (*within, *first["loc"]))) or "(top)"
+        loc, said = list(first["loc"]), first["msg"]
+        tag = {"pools": 2, "forecaster": 1, "agent": 1, "extractor": 1}.get(str(loc[0]) if loc else "")
+        if tag is not None and len(loc) > tag + 1:
+            del loc[tag]  # the kind, which pydantic names and nobody wrote as a key
+        where = ".".join(map(str, (*within, *loc))) or "(top)"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise BadConfig(
-            f"{origin}: {where}: {first['msg'].lower()}; seen {first['input']!r}{more}; "
+            f"{origin}: {where}: {said[:1].lower()}{said[1:]}; seen {first['input']!r}{more}; "
             "correct it in conf/ or on the command line"
         ) from None
 

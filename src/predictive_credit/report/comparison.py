@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from predictive_credit.exact import exact_interval
 from predictive_credit.report import words
-from predictive_credit.report.tables import Table, dig, mapping, printed_gain
+from predictive_credit.report.tables import Table, dig, mapping, printed_gain, silent_gates
 from predictive_credit.report.view import StudyView
 
 HELD, NOT_HELD, UNTOLD = "held", "not held", "cannot be told"
@@ -25,6 +25,7 @@ LEVEL_KEYS = {
 NOMINAL = 0.80
 CLOSE = 0.05  # two shares this near to each other count as alike
 CONCENTRATED = 0.25  # a task with this share of the error or more carries the mean
+MANY_TASKS = 8  # twice as many as would make such a task certain
 Path = tuple[str, ...]
 
 
@@ -56,16 +57,16 @@ class Claim(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameDecision(Claim):
-    """The rule's status."""
+    """The rule's status, which says nothing where a gate saw nothing: it could not have been another."""
 
-    criterion = "the status is the same"
+    criterion = "the status is the same, and every gate saw something"
 
     def judge(self, view: StudyView) -> Finding:
         printed, here = view.study.published.get("decision"), dig(view.metrics, "decision", "status")
         return Finding(
             published=words.NONE_PRINTED if printed is None else words.spaced(str(printed)),
             here=words.UNDEFINED if here is None else words.spaced(str(here)),
-            held=None if None in (printed, here) else printed == here,
+            held=None if None in (printed, here) or silent_gates(view) else printed == here,
         )
 
 
@@ -109,7 +110,7 @@ def _lies(where: str, lower: Any, upper: Any) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered(Claim):
-    """Contexts by a level, smallest first."""
+    """Contexts by a level, smallest first; levels that are printed alike are in no order."""
 
     key: str
     contexts: tuple[str, ...]
@@ -126,7 +127,7 @@ class Ordered(Claim):
         return Finding(
             published=_each(view, self.contexts, printed, words.NONE_PRINTED),
             here=_each(view, self.contexts, here, words.NOT_ASKED),
-            held=all(a < b for a, b in pairwise(here)) if _all_known(here) else None,
+            held=all(_exceeds(view, b, a) for a, b in pairwise(here)) if _all_known(here) else None,
         )
 
 
@@ -150,7 +151,7 @@ class NotBetterThan(Claim):
         return Finding(
             published=_each(view, names, printed, words.NONE_PRINTED),
             here=_each(view, names, here, words.NOT_ASKED),
-            held=here[0] >= here[1] if _all_known(here) else None,
+            held=not _exceeds(view, here[1], here[0]) if _all_known(here) else None,
         )
 
 
@@ -203,7 +204,7 @@ class SamePositiveShare(Claim):
         return Finding(
             published=_percent(printed),
             here=f"{words.percent(share)} {words.interval(100 * low, 100 * high, 1, say=words.number)}",
-            held=low <= printed <= high if words.is_number(printed) else None,
+            held=_holds(round(share * defined), defined, printed) if words.is_number(printed) else None,
         )
 
 
@@ -232,7 +233,7 @@ class Concentrated(Claim):
 
     context: str
 
-    criterion = f"one task holds {CONCENTRATED:.0%} of the error or more".replace("%", " %")
+    criterion = f"of at least {MANY_TASKS} tasks one holds {100 * CONCENTRATED:.0f} % of the error or more"
 
     def judge(self, view: StudyView) -> Finding:
         shares = {
@@ -247,7 +248,7 @@ class Concentrated(Claim):
         return Finding(
             published=_largest(printed, words.NONE_PRINTED),
             here=_largest(known, words.UNDEFINED),
-            held=max(known.values()) >= CONCENTRATED if known else None,
+            held=max(known.values()) >= CONCENTRATED if len(known) >= MANY_TASKS else None,
         )
 
 
@@ -282,17 +283,17 @@ class Formed(Claim):
     """Complete cards, elicited against ordinary."""
 
     criterion = (
-        "the one-sided 95 % lower bound of the paired difference is above 0; where no state was asked for "
-        "both, the exact 95 % intervals lie apart"
+        "the one-sided 95 % lower bound of the paired difference is above 0; where there is no such bound, "
+        "the exact 95 % intervals lie apart"
     )
 
     def judge(self, view: StudyView) -> Finding:
         found = mapping(view.metrics, "explanations")
-        lower = dig(found, "formation", "lower")
+        difference, lower = (dig(found, "formation", key) for key in ("difference", "lower"))
         return Finding(
             published=_against(mapping(found, "published"), words.NONE_PRINTED),
             here=_against(found, words.NOT_ASKED),
-            held=lower > 0 if words.is_number(lower) else _apart(found),
+            held=_shown(lower > 0, difference > 0) if _all_known([difference, lower]) else _apart(found),
         )
 
 
@@ -304,7 +305,15 @@ def _apart(found: Mapping[str, Any]) -> bool | None:
     )
     if elicited is None or ordinary is None:
         return None
-    return exact_interval(*elicited)[0] > exact_interval(*ordinary)[1]
+    return _shown(
+        exact_interval(*elicited)[0] > exact_interval(*ordinary)[1],
+        elicited[0] / elicited[1] > ordinary[0] / ordinary[1],
+    )
+
+
+def _shown(is_sure: bool, points_there: bool) -> bool | None:
+    """Held if surely so, not held if it points nowhere or elsewhere; otherwise too few to tell."""
+    return True if is_sure else None if points_there else False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -481,7 +490,8 @@ def table(view: StudyView) -> Table | None:
         columns=("claim", "published", "here", "held if", "verdict"),
         rows=tuple(rows),
         text=frozenset({1, 2, 3, 4}),
-        note="A dash stands where the source prints no figure. Intervals are in brackets.",
+        note="A dash stands where the source prints no figure. Intervals are in brackets. Where the run is "
+        "too small to show either, or small enough that the claim could not fail, it cannot be told.",
     )
 
 
@@ -519,13 +529,18 @@ def _weak_point(view: StudyView) -> str | None:
     # Of a level, the burn-in's mean is what one would say without a forecaster.
     name, said = ("zero", "zero") if view.target.form == "change" else ("mean", "the burn-in's mean")
     without, baseline = (dig(view.metrics, "contexts", c, "point_mae_call") for c in ("D", name))
-    if not _all_known([without, baseline]) or without <= baseline:
+    if not _all_known([without, baseline]) or not _exceeds(view, without, baseline):
         return None
     return (
         f"Without an explanation the forecaster's point error is {view.voice.number(without)} "
         f"{view.target.unit}, above the {view.voice.number(baseline)} of forecasting {said}: one that does "
         "worse than no forecast cannot show what an explanation adds beyond its number."
     )
+
+
+def _exceeds(view: StudyView, a: float, b: float) -> bool:
+    """Whether a lies above b by more than the last digit that is printed: below that they are a tie."""
+    return a - b > 10.0**-view.voice.digits
 
 
 def _verdict(held: bool | None) -> str:
@@ -594,8 +609,16 @@ def _shares(here: tuple[int, int] | None, printed: tuple[int, int] | None) -> Fi
         here=f"{here[0]} of {here[1]} {words.interval(100 * low, 100 * high, 1, say=words.number)} %"
         if here
         else words.UNDEFINED,
-        held=low <= printed[0] / printed[1] <= high if here and printed else None,
+        held=_holds(*here, printed[0] / printed[1]) if here and printed else None,
     )
+
+
+def _holds(part: int, whole: int, share: float) -> bool | None:
+    """Whether the exact interval of a count holds a share; None if it would whatever the count."""
+    if exact_interval(0, whole)[1] >= share >= exact_interval(whole, whole)[0]:
+        return None
+    low, high = exact_interval(part, whole)
+    return low <= share <= high
 
 
 def _out_of(part: Any, whole: Any, absent: str) -> str:

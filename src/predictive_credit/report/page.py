@@ -50,7 +50,7 @@ class Section:
     prefix: str  # of every id in this section
     name: str
     title: str  # the name, and the pool and forecaster that tell two runs of one study apart
-    scale: str
+    scale: str  # full, quick, or own where the population is the user's
     scale_words: str
     headline: str
     status: str
@@ -84,6 +84,11 @@ class Section:
     published_decision: str
 
     @property
+    def badge(self) -> str:
+        """`quick scale`; the user's own states are of no scale."""
+        return "own states" if self.scale == "own" else f"{self.scale} scale"
+
+    @property
     def gates_held(self) -> str:
         """`2 of 4`."""
         return f"{sum(gate.held for gate in self.gates)} of {len(self.gates)}"
@@ -98,6 +103,7 @@ def render(studies: Sequence[StudyView], *, version: str) -> str:
     )
     return environment.from_string(_asset("page.html.j2")).render(
         sections=sections,
+        is_published=any(view.study.published for view in studies),
         version=version,
         policy=policy(style, script),
         style=Markup(style),
@@ -122,8 +128,11 @@ def policy(style: str, script: str) -> str:
 def section(view: StudyView, prefix: str) -> Section:
     """Everything the page shows of one study; what the view does not hold is said, not assumed."""
     decision = mapping(view.metrics, "decision")
-    headline, meaning = words.decision(decision.get("rule"), decision.get("status"))
+    headline, meaning = words.decision(
+        decision.get("rule"), decision.get("status"), silent=tables.silent_gates(view)
+    )
     scale = str(decision.get("scale") or dig(view.freeze, "scale") or "unknown scale")
+    is_own = not view.study.n_states
     targets = view.study.targets
     prefixes = [prefix] if len(targets) == 1 else [f"{prefix}-{k}" for k in range(1, len(targets) + 1)]
     compared = comparison.table(view)
@@ -131,8 +140,8 @@ def section(view: StudyView, prefix: str) -> Section:
         prefix=prefix,
         name=view.name,
         title=title(view),
-        scale=scale,
-        scale_words=scale_words(scale, len(view.states), view.study.n_states or None),
+        scale="own" if is_own else scale,
+        scale_words=scale_words(scale, len(view.states), view.study.n_states),
         headline=headline,
         status=str(decision.get("status")),
         rule=str(decision.get("rule")),
@@ -207,22 +216,25 @@ def title(view: StudyView) -> str:
     return ", ".join(str(part) for part in (view.name, pool, dig(params, "forecaster", "name")) if part)
 
 
-def scale_words(scale: str, n_states: int, full: int | None) -> str:
-    """What the scale label means, in one sentence."""
-    if scale == "full" and full is not None and n_states < full:
+def scale_words(scale: str, n_states: int, full: int) -> str:
+    """What the scale label means, in one sentence; full 0 where the population is the user's."""
+    if not full:
+        return f"The user's own {n_states} states."
+    if scale == "full" and n_states < full:
         return f"Asked at full scale; the pool gave {n_states} of {full} states."
     if scale == "full":
         return f"Full scale: {n_states} states."
-    of = f" of the study's {full}" if full is not None else ""
-    return f"A stated subset, {n_states}{of} states: a trial of the whole path, not the study."
+    return (
+        f"A stated subset, {n_states} of the study's {full} states: a trial of the whole path, not the study."
+    )
 
 
 def design(view: StudyView) -> str:
     """Population, contexts, forecaster and agent of a study, in one sentence."""
+    levels = {level.name for level in view.study.levels}
+    budget = "label fraction" if "label fraction" in levels else "training budget"
     counted = [(len({s.task for s in view.states}), *view.study.task_words)]
-    for key, one, several in (
-        ("budget", "label fraction", "label fractions"), ("seed", "seed", "seeds"),
-    ):  # fmt: skip
+    for key, one, several in (("budget", budget, f"{budget}s"), ("seed", "seed", "seeds")):
         counted.append((len({getattr(s, key) for s in view.states} - {None}), one, several))
     made = [f"{n} {one if n == 1 else several}" for n, one, several in counted if n]
     contexts = list(dict.fromkeys(str(u.context) for u in view.plan if u.context is not None))

@@ -102,6 +102,21 @@ def gates(view: StudyView) -> tuple[Gate, ...]:
     )
 
 
+def silent_gates(view: StudyView) -> str | None:
+    """How many gates saw nothing, and which contexts were not asked; None if every gate saw something."""
+    found = mapping(view.metrics, "decision", "gates")
+    n = sum(dig(gate, "seen") is None for gate in found.values())
+    if not n:
+        return None
+    asked = {str(unit.context) for unit in view.plan}
+    absent = [words.context(c) for c in "DMS" if c not in asked]
+    saw = f"{n} of the {len(found)} gates saw nothing (not asked or not estimable)"
+    if not absent:
+        return saw
+    are = "context {} was" if len(absent) == 1 else "contexts {} were"
+    return f"The {are.format(words.listed(absent))} not asked, and {saw}"
+
+
 def interval_level(view: StudyView) -> str:
     """The level of the two-sided intervals, as it was frozen with the rule."""
     return words.percent(dig(view.freeze, "params", "inference", "level"), 0, absent="two-sided")
@@ -127,6 +142,7 @@ def contrasts(view: StudyView) -> Table:
     """Every contrast with its intervals and bounds, beside the published one."""
     level, voice = interval_level(view), view.voice
     named = _named_contrasts(view)
+    is_published = bool(view.study.published)
     reasons: dict[str, list[str]] = {}
     for name, found in named:
         if found.get("reason"):
@@ -135,7 +151,7 @@ def contrasts(view: StudyView) -> Table:
         caption="Contrasts: mean gain over states, intention-to-treat",
         columns=(
             "contrast", "mean gain", f"{level} percentile", f"{level} t, cluster means", "one-sided bounds",
-            "states", "clusters", "published",
+            "states", "clusters", *(["published"] if is_published else []),
         ),
         rows=tuple(
             (
@@ -146,7 +162,7 @@ def contrasts(view: StudyView) -> Table:
                 voice.interval(found.get("one_sided_lower"), found.get("one_sided_upper")),
                 words.count(found.get("n_states")),
                 words.count(found.get("n_clusters")),
-                printed_gain(voice, mapping(found, "published")),
+                *([printed_gain(voice, mapping(found, "published"))] if is_published else []),
             )
             for name, found in named
         ),
@@ -298,16 +314,18 @@ def outcomes(view: StudyView) -> Table:
     ]
     if not mapping(found, "seed_pairs"):
         figures = [figure for figure in figures if figure[1][0] != "seed_pairs"]
-    rows = [
+    rows: list[Row] = [
         (label, say(view.voice, dig(found, *path)), say_printed(view.voice, say, dig(printed, *path)))
         for label, path, say in figures
     ]
     reasons = mapping(found, "reasons")
     rows += [(f"undefined: {reason}", words.count(n), words.NONE_PRINTED) for reason, n in reasons.items()]
+    columns: Row = ("figure", "this run", "published")
+    shown = len(columns) if view.study.published else len(columns) - 1
     return Table(
         caption="Executed outcomes",
-        columns=("figure", "this run", "published"),
-        rows=tuple(rows),
+        columns=columns[:shown],
+        rows=tuple(row[:shown] for row in rows),
         note="Both seeds of a cell share their intervention: the more their outcomes agree, the weaker a "
         "placebo the explanation of the other seed is."
         if mapping(found, "seed_pairs")
@@ -566,11 +584,21 @@ def _published_levels(found: Mapping[str, Any], context: str) -> Mapping[str, An
     return mapping(found, "published", context) or mapping(found, context, "published")
 
 
+# Numbers of a check that are absent because there was nothing of the kind.
+NONE_MEANS = {"planned_after_opening": "no", "arrived_after_freeze": "0"}
+
+
 def _check(name: str, found: Mapping[str, Any]) -> Check:
     known = {"status", "asked", "seen", "reading"}
     status = str(found.get("status", "not_estimable"))
+    is_known = status != "not_estimable"
     numbers = tuple(
-        (words.spaced(k).replace(".", ": "), words.anything(v)) for k, v in found.items() if k not in known
+        (
+            words.spaced(k).replace(".", ": "),
+            NONE_MEANS[k] if v is None and is_known and k in NONE_MEANS else words.anything(v),
+        )
+        for k, v in found.items()
+        if k not in known
     )
     return Check(
         name=name,

@@ -111,6 +111,24 @@ DECISIONS = {
     ),
 }
 
+# The same where a gate saw nothing, and the rule could not have come to another status.
+SILENT = {
+    ("harm", "confirmation_no_go"): (
+        "The frozen rule asks whether the matched explanation makes the forecaster's 80 % intervals worse. "
+        "{silent}, so harm could not be confirmed. That does not show that there is no harm, nor that the "
+        "explanation helps."
+    ),
+    ("credit", "inconclusive"): (
+        "The frozen rule asks whether the matched explanation changes the point error in every target. "
+        "{silent}, so neither credit nor its absence can be shown."
+    ),
+    ("joint", "confirmation_no_go"): (
+        "The frozen rule asks for three things together: that asking for a card forms one, that it leaves "
+        "the point error equivalent, and that it makes the forecasts more repeatable. {silent}, so the three "
+        "could not be confirmed together; the gates show which."
+    ),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
@@ -221,7 +239,13 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
-def decision(rule: Any, status: Any) -> tuple[str, str]:
-    """Headline and meaning of a rule's status; a rule without words here keeps its own."""
-    known = DECISIONS.get((str(rule), str(status)))
-    return known or (title(str(status)), f"Status {status} of the frozen rule {rule}.")
+def decision(rule: Any, status: Any, *, silent: str | None = None) -> tuple[str, str]:
+    """Headline and meaning of a rule's status; a rule without words here keeps its own.
+
+    silent: which gates saw nothing, as the start of a sentence; None if every gate saw something.
+    """
+    key = (str(rule), str(status))
+    headline, meaning = DECISIONS.get(key, (title(key[1]), f"Status {status} of the frozen rule {rule}."))
+    if silent and key in SILENT:
+        meaning = SILENT[key].format(silent=silent)
+    return headline, meaning

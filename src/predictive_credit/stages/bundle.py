@@ -24,7 +24,7 @@ def pack(project: Project, study: str, destination: Path) -> Path:
     if missing := [name for name in FILES if name not in found.files]:
         raise OutOfOrder(
             f"{study}: cannot bundle before it is decided; {missing[0]} is missing "
-            f"({len(missing)} files are); run `dvc repro` first"
+            f"({len(missing)} files are); run `dvc repro`, or `predictive-credit open` for outcomes to come"
         )
     if destination.exists() and not (destination / MANIFEST).exists():
         raise BadSource(f"{destination} exists and is not a bundle; choose another destination")

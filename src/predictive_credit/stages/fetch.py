@@ -14,7 +14,9 @@ def run(project: Project, params: config.Params, name: str) -> str:
     """Write data/raw/<pool>/, complete or not at all."""
     record = pools.fetch(params.pools[name], project.raw(name))
     note = f"; {record['note']}" if record["note"] else ""
-    return f"{name}: {len(record['files'])} files from the {record['source']} ({record['origin']}){note}"
+    n = len(record["files"])
+    what = f"{n} file{'' if n == 1 else 's'} from the {record['source']}" if n else "nothing to fetch"
+    return f"{name}: {what} ({record['origin']}){note}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

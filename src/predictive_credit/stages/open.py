@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from predictive_credit import canonical, config, tables, vault
@@ -15,8 +15,12 @@ from predictive_credit.stages.paths import Project, StudyPaths
 HEADER = ("state_id", "target", "value", "reason", "salt", "scale")
 
 
-def run(project: Project, params: config.Params, name: str) -> str:
-    """Write outcomes.csv and the opened event."""
+def run(project: Project, params: config.Params, name: str, came: Path | None = None) -> str:
+    """Write outcomes.csv and the opened event.
+
+    came: a file of outcomes that arrived after the freeze; it is filed under data/arrived/ once it is
+    known to be complete and not to contradict what was opened before.
+    """
     paths = project.study(name)
     refuse_before_freeze(name, paths)
     events = shell.read_ledger(paths.ledger("frozen"))
@@ -29,98 +33,88 @@ def run(project: Project, params: config.Params, name: str) -> str:
     sealed = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
     promised = tables.read_json(paths.commitment)
     vault.check_commitments(sealed, {o.id: vault.salt(key, o) for o in sealed}, promised["outcomes"])
-    outcomes = sorted([*sealed, *late(project, params, name, promised["pending"])], key=lambda o: o.id)
+    pending = set(promised["pending"])
+    arrived = late(project, params, name, pending, came)
+    outcomes = sorted([*sealed, *arrived], key=lambda o: o.id)
     salts = {o.id: vault.salt(key, o) for o in outcomes}
     rows = [(o.state_id, o.target, o.value, o.reason, salts[o.id], params.scale) for o in outcomes]
     data = tables.encode_csv(HEADER, rows)
-    commitments = {o.id: vault.commitment(o, salts[o.id]) for o in outcomes}
-    later = set(promised["pending"])
-    refuse_others(
-        name,
-        paths,
-        events,
-        data,
-        [commitments[o.id] for o in outcomes if o.id in later and o.value is not None],
-    )
+    values = {o.id: vault.commitment(o, salts[o.id]) for o in outcomes if o.value is not None}
+    tokens = openings.tokens(project, params, name)
+    refuse_others(name, paths, events, data)
+    n, since = vault.opened_before(tokens)
+    came_now = {values[outcome_id] for outcome_id in pending & values.keys()}
+    if n and vault.opened_before(came_now)[0] < len(came_now):
+        raise OutOfOrder(
+            f"{name}: other outcomes of these states were opened before ({since}), and they stand; restore "
+            "the file they came from"
+        )
     # Logged before the file exists: a kill in between may not hide that they were readable.
     # An undefined outcome is nothing to know: under another seed it would be the same again.
-    defined = [commitments[o.id] for o in outcomes if o.value is not None]
-    vault.log_opening([*defined, *openings.tokens(name, paths)], shell.now())
+    vault.log_opening([*values.values(), *tokens], shell.now())
+    if came is not None:
+        file_arrived(project.arrived(name), came)
     tables.write_bytes(paths.outcomes, data)
     shell.record(
         project, paths.ledger("opened"), events, Phase.OPENED, study=name, scale=params.scale,
         digests={"outcomes.csv": canonical.digest_file(paths.outcomes)},
     )  # fmt: skip
     undefined = sum(o.value is None for o in outcomes)
-    came = f", {len(later)} arrived after the freeze" if later else ""
-    return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed{came}"
+    after = f", {len(pending)} arrived after the freeze" if pending else ""
+    return f"{name}: opened {len(outcomes)} outcomes ({undefined} undefined), all as committed{after}"
 
 
-def refuse_others(
-    name: str, paths: StudyPaths, frozen: Sequence[Event], data: bytes, late_commitments: Sequence[str]
-) -> None:
+def refuse_others(name: str, paths: StudyPaths, frozen: Sequence[Event], data: bytes) -> None:
     """Raise OutOfOrder if other outcomes were opened for this freeze: what was opened first stands."""
-    opened = paths.ledger("opened")
-    if opened.exists():
-        events = shell.read_ledger(opened)
-        continues = len(events) > len(frozen) and events[: len(frozen)] == tuple(frozen)
-        if continues and events[len(frozen)].digests["outcomes.csv"] != canonical.digest_bytes(data):
-            raise OutOfOrder(
-                f"{name}: other outcomes were opened for this freeze ({events[len(frozen)].time_utc}), and "
-                "they stand; restore the file they came from"
-            )
-    n, since = vault.opened_before(openings.tokens(name, paths))
-    if n and vault.opened_before(late_commitments)[0] < len(set(late_commitments)):
+    if not paths.ledger("opened").exists():
+        return
+    events = shell.read_ledger(paths.ledger("opened"))
+    continues = len(events) > len(frozen) and events[: len(frozen)] == tuple(frozen)
+    if continues and events[len(frozen)].digests["outcomes.csv"] != canonical.digest_bytes(data):
         raise OutOfOrder(
-            f"{name}: other outcomes arrived and were opened before ({since}), and they stand; restore the "
-            "file they came from"
+            f"{name}: other outcomes were opened for this freeze ({events[len(frozen)].time_utc}), and "
+            "they stand; restore the file they came from"
         )
 
 
-def late(project: Project, params: config.Params, name: str, pending: Sequence[str]) -> tuple[Outcome, ...]:
+def late(
+    project: Project, params: config.Params, name: str, pending: Set[str], came: Path | None
+) -> tuple[Outcome, ...]:
     """The outcomes that did not exist at the freeze, every one of them.
 
-    Raises Sealed, saying where to put them, while any is missing.
+    Raises Sealed while any is missing, and OutOfOrder for a file where none is to come.
     """
-    if not pending:
-        return ()
     study, setting = shell.study(project, params, name)
-    path = openings.arrived_file(project, params, name)
+    if not pending:
+        if came is not None:
+            raise OutOfOrder(
+                f"{name}: every outcome was sealed before the freeze, so none can arrive; leave --outcomes "
+                "out to open them"
+            )
+        return ()
+    path = came or openings.arrived_file(project, params, name)
     found: tuple[Outcome, ...] = ()
     if study.arrived is not None and path is not None:
         states = tables.read_records(project.study(name).states, State)
-        found = tuple(o for o in study.arrived(setting, states, path) if o.id in set(pending))
-    if missing := sorted(set(pending) - {o.id for o in found}):
+        found = tuple(o for o in study.arrived(setting, states, path) if o.id in pending)
+    if missing := sorted(pending - {o.id for o in found}):
+        of = f"{len(missing)} of the {len(pending)} outcomes that were to come after it"
+        if path is not None:
+            raise Sealed(
+                f"{name}: the forecasts are frozen, and {path} lacks {of}, first {missing[0]}; they are "
+                "opened together, so add what is missing"
+            )
+        where = "" if project.root == Path() else f" --root {project.root}"
         raise Sealed(
-            f"{name}: the forecasts are frozen and {len(missing)} of {len(pending)} outcomes have not come "
-            f"yet, first {missing[0]}; when they have, `predictive-credit open {name} --outcomes FILE`"
+            f"{name}: the forecasts are frozen, and {of} have not come yet, first {missing[0]}; when they "
+            f"have, `predictive-credit open {name} --outcomes FILE{where}`"
         )
     return found
 
 
-def arrive(project: Project, params: config.Params, name: str, outcomes: Path) -> None:
-    """File outcomes that came after the freeze, once they are known to be readable and complete.
-
-    Raises as `late` does, and OutOfOrder for a study whose outcomes are executed here.
-    """
-    paths = project.study(name)
-    refuse_before_freeze(name, paths)
-    study, setting = shell.study(project, params, name)
-    pending = tables.read_json(paths.commitment)["pending"]
-    if study.arrived is None or not pending:
-        raise OutOfOrder(
-            f"{name}: every outcome was sealed before the freeze, so none can arrive; "
-            f"leave --outcomes out to open them"
-        )
-    states = tables.read_records(paths.states, State)
-    came = {o.id for o in study.arrived(setting, states, outcomes)}
-    if missing := sorted(set(pending) - came):
-        raise Sealed(
-            f"{name}: {outcomes} holds {len(set(pending) & came)} of the {len(pending)} outcomes still to "
-            f"come, first missing {missing[0]}; they are opened together, so add it"
-        )
-    folder, data = project.arrived(name), outcomes.read_bytes()
-    kept = folder / f"outcomes{''.join(outcomes.suffixes)}"
+def file_arrived(folder: Path, came: Path) -> None:
+    """Keep a copy of a file of outcomes as `outcomes` with its suffixes, and no other."""
+    kept, data = folder / f"outcomes{''.join(came.suffixes)}", came.read_bytes()
     tables.write_bytes(kept, data)
     for old in set(folder.glob("outcomes.*")) - {kept}:
         old.unlink()

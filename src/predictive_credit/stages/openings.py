@@ -6,38 +6,39 @@ from pathlib import Path
 
 from predictive_credit import config, tables, vault
 from predictive_credit.records import State
-from predictive_credit.stages.paths import Project, StudyPaths
+from predictive_credit.stages import shell
+from predictive_credit.stages.paths import Project
 
 
 def known(project: Project, params: config.Params, name: str) -> tuple[int, str | None]:
     """How many of a study's outcomes were known before, and since when, for the ledger's events.
 
-    Known is what the log of openings holds: a sealed outcome by its value, one still to come by its
-    situation. A file of outcomes that lies there makes all that are still to come known.
+    Known is what the log of openings holds. A file of outcomes that lies there before the freeze
+    makes all that are still to come known.
     """
     promised = tables.read_json(project.study(name).commitment)
-    pending = promised["pending"]
-    n, first = vault.opened_before(promised["outcomes"].values())
-    if not pending:
-        return n, first
-    if arrived_file(project, params, name) is not None:
-        return n + len(pending), first or "a file of outcomes that was there"
-    later, since = vault.opened_before(tokens(name, project.study(name)))
-    return n + later, first or since
+    if promised["pending"] and arrived_file(project, params, name) is not None:
+        return len(promised["pending"]), "a file of outcomes that was there"
+    if by_situation := tokens(project, params, name):
+        return vault.opened_before(by_situation)
+    return vault.opened_before(promised["outcomes"].values())
 
 
-def tokens(name: str, paths: StudyPaths) -> list[str]:
-    """Under which names the log of openings knows the outcomes still to come, whatever their values.
+def tokens(project: Project, params: config.Params, name: str) -> list[str]:
+    """Under which names the log knows the outcomes of a study that a user brings; else none.
 
-    A name covers what the state is and what is planned on it, not its id alone: another table may
-    number its rows alike.
+    What is executed here is known by its exact value. What a user brings is known by its situation,
+    whatever its value: it may come before or after the freeze. The situation is what the state is and
+    what is planned on it, not its id alone, since another table may number its rows alike.
     """
+    study, _ = shell.study(project, params, name)
+    if study.arrived is None:
+        return []
     key = vault.study_key(vault.master_key(), name)
-    states = {state.id: state for state in tables.read_records(paths.states, State)}
-    pending = (outcome_id.rpartition("/") for outcome_id in tables.read_json(paths.commitment)["pending"])
     return [
-        vault.late_token(key, states[state].description, states[state].intervention.text, target)
-        for state, _, target in pending
+        vault.late_token(key, state.description, state.intervention.text, target.name)
+        for state in tables.read_records(project.study(name).states, State)
+        for target in study.targets
     ]
 
 

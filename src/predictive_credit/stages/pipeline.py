@@ -40,9 +40,8 @@ def open_and_decide(
     """Open a frozen study with the outcomes that arrived, decide it, and write the page."""
     if name not in params.studies:
         raise BadConfig(f"no study {name!r} in params.yaml; it holds {', '.join(sorted(params.studies))}")
-    if outcomes is not None:
-        open_stage.arrive(project, params, name, outcomes)
-    for stage in (open_stage.run, score.run, decide.run):
+    say(open_stage.run(project, params, name, outcomes))
+    for stage in (score.run, decide.run):
         say(stage(project, params, name))
     decided = [study for study in params.studies if project.study(study).decided.exists()]
     say(report.write([evidence.workspace(project, study) for study in decided], project.page))

@@ -29,7 +29,7 @@ def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
     if not bundles and to is None:
         return run(project, study_params.load(project.params))
     found = (
-        [evidence.bundle(folder) for folder in bundles]
+        [evidence.bundle(folder) for folder in {folder.resolve(): folder for folder in bundles}.values()]
         if bundles
         else [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
     )

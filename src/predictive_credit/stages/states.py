@@ -18,7 +18,9 @@ def run(project: Project, params: config.Params, name: str) -> str:
     asked = study.count(setting.config, params.pools).states
     short = f" of the {asked} asked: the pool has no more" if len(made) < asked else ""
     tasks = f"{n} {study.task_words[n != 1]} from pool {setting.config.pool}"
-    return f"{name}: {len(made)} states{short}, {tasks} ({params.scale})"
+    # A user's own population says how much of it has come: a target without a column is no mistake of ours.
+    own = "" if study.n_states else f"; {study.count(setting.config, params.pools).design}"
+    return f"{name}: {len(made)} states{short}, {tasks} ({params.scale}){own}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

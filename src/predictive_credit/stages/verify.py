@@ -102,6 +102,9 @@ def _bytes(found: Evidence) -> Iterator[Finding]:
 
 def _chain(found: Evidence) -> Iterator[Finding]:
     """Hash chain, order of events, and an ending."""
+    if "ledger.jsonl" not in found.files:
+        yield Finding("ledger.jsonl", f"{found.where} is not decided yet: its outcomes have not been opened")
+        return
     events = found.ledger
     try:
         ledger.check_chain(events)

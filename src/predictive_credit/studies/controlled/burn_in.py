@@ -18,6 +18,16 @@ SEEDS = range(1001, 1011)
 NAMES = tuple(intervention.name for intervention in INTERVENTIONS)
 
 
+def refuse_reserved(config: ControlledConfig) -> None:
+    """Raise BadConfig when the study uses a seed that is the burn-in's."""
+    taken = sorted(set(config.seeds) & set(SEEDS))
+    if taken:
+        raise BadConfig(
+            f"seeds holds {taken[0]}, and {SEEDS[0]} to {SEEDS[-1]} are the burn-in's, from which cards and "
+            "fallbacks learn; choose other seeds"
+        )
+
+
 def burn_in(
     config: ControlledConfig, *, pool: str, seed: int, execution: Execution
 ) -> tuple[tuple[Outcome, ...], BurnIn]:
@@ -26,12 +36,7 @@ def burn_in(
     `pool` is the burn-in pool's name. Outcomes are sorted by id; their state ids read
     `burn-in/regime/seed/intervention`. Raises BadConfig when the study uses a reserved seed.
     """
-    taken = sorted(set(config.seeds) & set(SEEDS))
-    if taken:
-        raise BadConfig(
-            f"seeds holds {taken[0]}, and {SEEDS[0]} to {SEEDS[-1]} are the burn-in's, from which cards and "
-            "fallbacks learn; choose other seeds"
-        )
+    refuse_reserved(config)
     cells = [(regime, number) for regime in REGIMES for number in SEEDS]
     trials = [Trial(dataset=dataset(*cell, seed=seed), interventions=NAMES) for cell in cells]
     results = workers.run(changes, trials, execution, title="burn-in")

@@ -32,6 +32,7 @@ def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[
 
 def count(config: ControlledConfig, pools: Mapping[str, Pool]) -> Counts:
     """States and units of a configuration; only ordinary notes are extracted from."""
+    burning.refuse_reserved(config)
     regimes, seeds = len(chosen(config)), len(config.seeds)
     ordinary = sum(populating.condition(j) == "ordinary" for j in range(seeds))
     states = regimes * seeds

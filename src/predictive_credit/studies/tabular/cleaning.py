@@ -25,6 +25,7 @@ Kind = Literal["classification", "regression"]
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "<null>"})  # in lower case
 BOOLEAN = {"false": 0.0, "true": 1.0}  # in lower case
 NUMERIC_SHARE = 0.95  # of a column's non-missing strings that must be numbers
+THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?")  # 1,234.56
 MOST_LEVELS = 50
 KEPT_LEVELS = 49  # of a column with more than MOST_LEVELS
 OTHER = "(other)"
@@ -109,6 +110,8 @@ def clean(raw: RawTask, *, max_rows: int) -> tuple[Task, tuple[Finding, ...]]:
         raise BadSource(f"the table {raw.name} has no column left to predict from; list less in its drop")
     log.names(features)
     x = np.column_stack([feature.values for feature in features])
+    repeated = len(x) - len({row.tobytes() for row in np.column_stack([x, y])})
+    log.add("repeated_rows", f"{repeated} rows equal an earlier one in every column; they stay", n=repeated)
     categorical = tuple(i for i, feature in enumerate(features) if feature.levels)
     counts = {
         "rows_read": len(target.values), "rows": len(x), "features": len(features),
@@ -334,9 +337,16 @@ def _parsed(strings: NDArray[Any]) -> tuple[Array, int]:
 
 
 def _number(text: str) -> float:
-    """Python also reads 1_000, which no table means as a number."""
+    """A number as tables write it, `1,234.5` and `12.3%` too; NaN for anything else.
+
+    Python also reads 1_000, which no table means as a number. A percentage keeps its size: a tree does
+    not mind a column's unit.
+    """
+    bare = text.removesuffix("%").rstrip()
+    if THOUSANDS.fullmatch(bare):
+        bare = bare.replace(",", "")
     try:
-        return float(text) if "_" not in text else np.nan
+        return float(bare) if "_" not in bare else np.nan
     except ValueError:
         return np.nan
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from predictive_credit.config import Execution, OpenMLPool, PackagedPool, Pool, TablesPool
+from predictive_credit.errors import BadConfig
 from predictive_credit.records import BurnIn, Outcome, State
 from predictive_credit.studies.study import Counts, Setting
 from predictive_credit.studies.tabular import burn_in as burning
@@ -25,9 +26,14 @@ SOURCES = 2  # an elicited card and an ordinary note, each of which is extracted
 
 def count(config: TabularConfig, pools: Mapping[str, Pool]) -> Counts:
     """States and units of a configuration: of all tasks that are named, or of as many as the lottery has."""
-    tasks = (
-        len(config.tasks) if config.tasks is not None else _tasks_in(pools.get(config.pool), config.n_tasks)
-    )
+    pool = pools.get(config.pool)
+    if config.tasks is not None and isinstance(pool, PackagedPool | TablesPool):
+        for name in config.tasks:
+            if name not in pool.tables:
+                raise BadConfig(
+                    f"the pool {config.pool} lists no table {name!r}; it lists {', '.join(pool.tables)}"
+                )
+    tasks = len(config.tasks) if config.tasks is not None else _tasks_in(pool, config.n_tasks)
     states = tasks * len(config.budgets) * len(config.seeds)
     return Counts(
         states=states, sources=SOURCES * states, extractions=SOURCES * states,
