@@ -107,8 +107,8 @@ def test_a_pool_of_another_kind_is_one_sentence_and_nothing_is_written(tmp_path:
 def test_the_committed_configuration_names_every_key_and_no_other():
     raw = yaml.safe_load((ROOT / "conf" / "study" / "controlled.yaml").read_text())
     assert set(raw) == {field.name for field in fields(ControlledConfig)}
-    assert raw["seeds"] == "${sizes.controlled.seeds}"
-    asked = ControlledConfig(**raw | {"seeds": TWENTY})
+    assert (raw["seeds"], raw["regimes"]) == ("${sizes.controlled.seeds}", "${sizes.controlled.regimes}")
+    asked = ControlledConfig(**raw | {"seeds": TWENTY, "regimes": None})
     assert asked == config(seeds=TWENTY)
     assert set(asked.contexts) == set(CONTROLLED.contexts)
 

@@ -30,6 +30,7 @@ from predictive_credit.stages import (
 )  # fmt: skip
 from predictive_credit.stages import open as open_stage
 from predictive_credit.stages.bundle import pack
+from predictive_credit.stages.paths import Project
 from predictive_credit.stages.verify import verify
 from tests.small_studies import EXAMPLE, project
 from tests.test_verify import forge, named
@@ -161,14 +162,25 @@ class TestOneChangedPlace:
 
 
 class TestOutcomesThatComeLater:
+    @pytest.fixture(scope="class")
+    def frozen_once(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("frozen")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
+            made, params = project(folder / "p", "example_pending.csv")
+            fetch.run(made, params, "own")
+            features.run(made, params, "own")
+            for stage in TO_FREEZE:
+                stage.run(made, params, "table")
+        return folder, params
+
     @pytest.fixture
-    def frozen(self, tmp_path):
-        made, params = project(tmp_path / "p", "example_pending.csv")
-        fetch.run(made, params, "own")
-        features.run(made, params, "own")
-        for stage in TO_FREEZE:
-            stage.run(made, params, "table")
-        return made, params
+    def frozen(self, frozen_once, tmp_path, monkeypatch):
+        """A copy of a frozen project and of the vault it was sealed with."""
+        folder, params = frozen_once
+        shutil.copytree(folder, tmp_path / "frozen")
+        monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(tmp_path / "frozen" / "vault"))
+        return Project(tmp_path / "frozen" / "p"), params
 
     def test_the_forecasts_are_frozen_first_and_the_refusal_says_what_to_do(self, frozen):
         made, params = frozen

@@ -29,12 +29,12 @@ def run(project: Project, params: config.Params, name: str, came: Path | None = 
             f"{name}: {paths.ledger('frozen')} does not end with a freeze; run the freeze stage again"
         )
     check_frozen(name, paths, events[-1].digests["freeze.json"])
-    key = vault.study_key(vault.master_key(), name)
-    sealed = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
     promised = tables.read_json(paths.commitment)
-    vault.check_commitments(sealed, {o.id: vault.salt(key, o) for o in sealed}, promised["outcomes"])
     pending = set(promised["pending"])
     arrived = late(project, params, name, pending, came)
+    key = vault.study_key(vault.master_key(), name)
+    sealed = vault.unseal(tables.read_bytes(paths.sealed), key, study=name)
+    vault.check_commitments(sealed, {o.id: vault.salt(key, o) for o in sealed}, promised["outcomes"])
     outcomes = sorted([*sealed, *arrived], key=lambda o: o.id)
     salts = {o.id: vault.salt(key, o) for o in outcomes}
     rows = [(o.state_id, o.target, o.value, o.reason, salts[o.id], params.scale) for o in outcomes]
