@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     report = add(
         "report", "Write the self-contained page of a project or of bundles.", _report,
         "  predictive-credit report",
-        "  predictive-credit report results/molecular-tox21-full --to page.html",
+        "  predictive-credit report results/controlled-full --to page.html",
     )  # fmt: skip
     report.add_argument("bundles", nargs="*", type=Path, help="bundles (default: the project's own studies)")
     report.add_argument("--to", type=Path, help="the page (default: report/index.html)")
