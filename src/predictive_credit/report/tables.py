@@ -526,7 +526,7 @@ CLAUSES = {
     "lower bound": "its one-sided lower bound",
     "upper bound": "its one-sided upper bound",
     "point equivalence": "in point error, the farther end of its 90 % interval",
-    "drift bound": "in drift, the lower bound of its two-sided interval",
+    "drift bound": "in drift, its one-sided lower bound",
 }
 GATES = {"formation bound": "share of complete cards, elicited minus ordinary: its one-sided lower bound"}
 
