@@ -37,7 +37,8 @@ def test_every_committed_result_verifies_and_was_planned_before_its_opening(fold
     units = found[0].freeze["units"]
     assert (units["planned"], units["forecasts"]) == UNITS[found[0].freeze["study"]]
     assert found[0].json("metrics/checks.json")["commitment"]["planned_after_opening"] is None
-    assert all(event.git_revision and "+dirty" not in event.git_revision for event in found[0].ledger)
+    # None where the run's folder lay outside the clone; see results/README.md.
+    assert not any("+dirty" in (event.git_revision or "") for event in found[0].ledger)
 
 
 def rows(folder: Path) -> list[str]:

@@ -161,19 +161,21 @@ class TestOneChangedPlace:
         assert named(folder)
 
 
-class TestOutcomesThatComeLater:
-    @pytest.fixture(scope="class")
-    def frozen_once(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("frozen")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
-            made, params = project(folder / "p", "example_pending.csv")
-            fetch.run(made, params, "own")
-            features.run(made, params, "own")
-            for stage in TO_FREEZE:
-                stage.run(made, params, "table")
-        return folder, params
+@pytest.fixture(scope="module")
+def frozen_once(tmp_path_factory):
+    """A project frozen before its outcomes came, made once."""
+    folder = tmp_path_factory.mktemp("frozen")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
+        made, params = project(folder / "p", "example_pending.csv")
+        fetch.run(made, params, "own")
+        features.run(made, params, "own")
+        for stage in TO_FREEZE:
+            stage.run(made, params, "table")
+    return folder, params
 
+
+class TestOutcomesThatComeLater:
     @pytest.fixture
     def frozen(self, frozen_once, tmp_path, monkeypatch):
         """A copy of a frozen project and of the vault it was sealed with."""
