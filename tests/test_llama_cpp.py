@@ -50,7 +50,7 @@ def asked(context: Context, explanation: Explanation | None, seed: int = 1) -> P
 
 def read_one(reply: Reply) -> Forecast:
     """The forecast in a reply about one target, or the fallback."""
-    (forecast,) = forecaster.read_or_fallback(reply, "u", burn_in(), ONE)
+    (forecast,) = forecaster.read_or_fallback(reply, "u", burn_in(), ONE, elicitation="sentence")
     return forecast
 
 
@@ -127,9 +127,11 @@ def test_an_answer_that_hits_the_token_limit_is_truncated(model: LlamaCppModel):
 def test_the_embedded_model_writes_complete_cards(gguf: Path, root: Path):
     chosen = study_params.parse(compose.compose(root, ["agent=smollm2"])).agent
     assert isinstance(chosen, config.ModelAgent)
-    with closing(agent.make(chosen, burn_in(), TEXTBOOK, ONE, locate=lambda _: gguf)) as author:
+    author = agent.make(chosen, burn_in(), TEXTBOOK, ONE, locate=lambda _: gguf)
+    assert isinstance(author, LlamaCppModel)
+    with closing(author):
         text = agent.source_prompt(HERE, "elicited", ONE, sampling=agent.sampling(chosen, ONE))
-        reply = author.write(HERE, "elicited", text.prompt(5))
+        reply = author.answer(text.prompt(5))
         told = agent.explanation(HERE.id, "elicited", author.name, reply)
     assert told.card.is_complete
     assert stated_target(told.card, ROC_AUC) is not None

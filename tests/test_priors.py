@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -6,6 +7,7 @@ import pytest
 
 from predictive_credit import config
 from predictive_credit.forecasters import forecaster
+from predictive_credit.forecasters.priors import PriorsModel
 from predictive_credit.records import BurnIn, Target
 from tests.trials import ONE, TWO, burn_in, learned, prompt
 
@@ -23,9 +25,15 @@ def no_file(asked: config.LlamaCpp) -> Path:
     raise AssertionError("priors need no model file")
 
 
+def made(point: Point, known: BurnIn, targets: Sequence[Target]) -> PriorsModel:
+    model = forecaster.make(chosen(point), known, targets, locate=no_file)
+    assert isinstance(model, PriorsModel)
+    return model
+
+
 def forecast(point: Point, known: BurnIn) -> tuple[float, float, float]:
-    model = forecaster.make(chosen(point), known, ONE, locate=no_file)
-    (read,) = forecaster.read_or_fallback(model.answer(prompt()), "u", known, ONE)
+    answer = made(point, known, ONE).answer(prompt())
+    (read,) = forecaster.read_or_fallback(answer, "u", known, ONE, elicitation="sentence")
     assert not read.is_fallback
     return read.point, read.lower, read.upper
 
@@ -57,8 +65,8 @@ def test_a_prior_that_is_not_possible_becomes_the_nearest_that_is(
     )  # fmt: skip
     inside = {"q10": max(lower, -8.0), "q90": min(upper, 70.0)}
     known = BurnIn(name="b", tasks=(), targets={"shift": replace(learned(-4.0, **inside), mean_absolute=6.0)})
-    answer = forecaster.make(chosen(point), known, (of,), locate=no_file).answer(prompt())
-    (found,) = forecaster.read_or_fallback(answer, "u", known, (of,))
+    answer = made(point, known, (of,)).answer(prompt())
+    (found,) = forecaster.read_or_fallback(answer, "u", known, (of,), elicitation="sentence")
     assert not found.is_fallback
     assert found.point == read
 
@@ -66,8 +74,8 @@ def test_a_prior_that_is_not_possible_becomes_the_nearest_that_is(
 def test_each_target_gets_its_own_burn_in():
     targets = {"accuracy_pp": learned(1.5, q10=-1.0, q90=3.0), "log_loss": learned(-0.02, q10=-0.1, q90=0.05)}
     known = BurnIn(name="b", tasks=(), targets=targets)
-    answer = forecaster.make(chosen("mean"), known, TWO, locate=no_file).answer(prompt())
-    found = forecaster.read_or_fallback(answer, "u", known, TWO)
+    answer = made("mean", known, TWO).answer(prompt())
+    found = forecaster.read_or_fallback(answer, "u", known, TWO, elicitation="sentence")
     assert [f.is_fallback for f in found] == [False, False]
     assert [(f.point, f.lower, f.upper) for f in found] == [
         pytest.approx((1.5, -1.0, 3.0)),

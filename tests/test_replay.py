@@ -1,4 +1,6 @@
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,3 +63,58 @@ def test_a_line_that_is_no_reply_is_named(recorded: Path, line: str):
 def test_nothing_to_replay_is_one_sentence(tmp_path: Path, name: str):
     with pytest.raises(BadSource, match="no recorded replies at"):
         Replay(tmp_path / name)
+
+
+class TestAnInspectLog:
+    """Recorded calls in the format of Inspect, written here or elsewhere."""
+
+    def write(self, folder: Path, *samples: dict[str, Any]) -> Replay:
+        log = {"version": 2, "status": "success", "eval": {"model": "theirs"}, "samples": samples}
+        (folder / "log.json").write_text(json.dumps(log))
+        return Replay(folder / "log.json")
+
+    def sample(self, text: str, *, epoch: int = 1, digest: str | None = None) -> dict[str, Any]:
+        asked = prompt()
+        said = [{"role": "system", "content": asked.system}, {"role": "user", "content": asked.user}]
+        answer = {"role": "assistant", "content": text}
+        return {
+            "id": 1, "epoch": epoch, "messages": [*said, answer],
+            "output": {"model": "theirs 1", "choices": [{"message": answer, "stop_reason": "stop"}]},
+            "metadata": {} if digest is None else {"prompt_digest": digest},
+        }  # fmt: skip
+
+    def test_with_digests_each_call_gets_its_own_reply(self, tmp_path: Path):
+        digests = [canonical.digest(prompt(seed=n)) for n in (1, 2)]
+        replay = self.write(
+            tmp_path, self.sample("a", digest=digests[0]), self.sample("b", digest=digests[1])
+        )
+        assert [replay.answer(prompt(seed=n)).text for n in (1, 2)] == ["a", "b"]
+
+    def test_without_digests_one_reply_to_a_text_serves_every_call(self, tmp_path: Path):
+        replay = self.write(tmp_path, self.sample("a"))
+        replay.expect([prompt(seed=1), prompt(seed=2)])
+        assert [replay.answer(prompt(seed=n)).text for n in (1, 2)] == ["a", "a"]
+
+    def test_without_digests_the_calls_get_the_epochs_in_the_order_of_the_plan(self, tmp_path: Path):
+        replay = self.write(tmp_path, self.sample("second", epoch=2), self.sample("first", epoch=1))
+        replay.expect([prompt(seed=7), prompt("Another question", seed=8), prompt(seed=9)])
+        # Whatever was answered before: the order of asking does not matter.
+        assert [replay.answer(prompt(seed=n)).text for n in (9, 7)] == ["second", "first"]
+
+    def test_without_the_plan_several_epochs_are_refused(self, tmp_path: Path):
+        replay = self.write(tmp_path, self.sample("a", epoch=1), self.sample("b", epoch=2))
+        with pytest.raises(BadSource, match="has 2 epochs of this prompt and no prompt_digest"):
+            replay.answer(prompt())
+
+    def test_fewer_epochs_than_calls_are_refused(self, tmp_path: Path):
+        replay = self.write(tmp_path, self.sample("a", epoch=1), self.sample("b", epoch=2))
+        with pytest.raises(BadSource, match="has 2 epochs of a prompt that is asked 3 times"):
+            replay.expect([prompt(seed=n) for n in (1, 2, 3)])
+
+    def test_two_replies_in_one_epoch_are_refused(self, tmp_path: Path):
+        with pytest.raises(BadSource, match="sample 2 holds a second, different reply"):
+            self.write(tmp_path, self.sample("a"), self.sample("b"))
+
+    def test_another_text_was_never_asked(self, tmp_path: Path):
+        with pytest.raises(BadSource, match="holds 1 replies and none to this prompt"):
+            self.write(tmp_path, self.sample("a")).answer(prompt("Another question"))

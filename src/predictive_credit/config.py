@@ -194,9 +194,21 @@ class StudyConfig:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class Gguf:
+class Sampled:
+    """How a model is asked; part of every prompt. None leaves a setting to the provider."""
+
+    name: str
+    temperature: Annotated[float, Field(ge=0)] | None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None
+    max_tokens: Positive
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Gguf(Sampled):
     """A model file out of a pinned wheel, run in this process through llama.cpp."""
 
+    temperature: Annotated[float, Field(ge=0)]
+    top_p: Annotated[float, Field(gt=0, le=1)]
     distribution: str
     version: str
     wheel_sha256: Sha256
@@ -207,13 +219,46 @@ class Gguf:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
-class Sampled:
-    """How a model is asked; part of every prompt."""
+class Provided(Sampled):
+    """A model behind a provider. Keys come from the environment, and an address may."""
 
-    name: str
-    temperature: Annotated[float, Field(ge=0)]
-    top_p: Annotated[float, Field(gt=0, le=1)]
-    max_tokens: Positive
+    model: str  # as it is requested
+    key_env: str | None  # the variable that holds the key; None: none is needed
+    concurrency: Positive  # calls in flight at once
+    deadline_s: Annotated[float, Field(gt=0)]  # for one unit, waiting and retries included
+    max_cost: Annotated[float, Field(gt=0)] | None  # USD that this model's replies may cost in this project
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Endpoint(Provided):
+    """A provider that speaks HTTP."""
+
+    base_url: str
+    base_url_env: str | None  # a variable that, where it is set, names another address
+    structured: bool  # hold the answer to a JSON Schema in the provider's own way
+    extra: Mapping[str, Any]  # further fields of the request's body, such as thinking
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class AnthropicApi(Endpoint):
+    """The Anthropic Messages protocol, whoever serves it."""
+
+    kind: Literal["anthropic"]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class OpenAIApi(Endpoint):
+    """The OpenAI chat protocol, whoever serves it: vLLM, Ollama, llama.cpp."""
+
+    kind: Literal["openai"]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class ClaudeCli(Provided):
+    """Sessions of the Claude command line without tools, each a process of its own."""
+
+    kind: Literal["claude_cli"]
+    command: str
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -221,7 +266,7 @@ class Elicited(Sampled):
     """What every forecaster's configuration holds."""
 
     watch: str  # the file or folder whose change makes DVC read, or ask, again
-    elicitation: Literal["sentence"]
+    elicitation: Literal["sentence", "json"]
     acknowledged_models: tuple[str, ...]  # served ids accepted although they changed inside the study
 
 
@@ -248,7 +293,33 @@ class Replay(Elicited):
     path: str
 
 
-Forecaster = Annotated[LlamaCpp | Priors | Replay, Field(discriminator="kind")]
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Filed(Elicited):
+    """Forecasts from elsewhere, in a hubverse model-output file, instead of a model."""
+
+    kind: Literal["file"]
+    path: str
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class AnthropicForecaster(AnthropicApi, Elicited):
+    """A model behind the Anthropic protocol as a forecaster."""
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class OpenAIForecaster(OpenAIApi, Elicited):
+    """A model behind the OpenAI protocol as a forecaster."""
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class ClaudeCliForecaster(ClaudeCli, Elicited):
+    """The Claude command line as a forecaster."""
+
+
+Forecaster = Annotated[
+    LlamaCpp | Priors | Replay | Filed | AnthropicForecaster | OpenAIForecaster | ClaudeCliForecaster,
+    Field(discriminator="kind"),
+]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -266,7 +337,7 @@ class ModelAgent(Gguf, Sampled):
     kind: Literal["llama_cpp"]
 
 
-Agent = Annotated[Playbook | ModelAgent, Field(discriminator="kind")]
+Agent = Annotated[Playbook | ModelAgent | AnthropicApi | OpenAIApi | ClaudeCli, Field(discriminator="kind")]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -284,7 +355,26 @@ class ModelExtractor(Gguf, Sampled):
     kind: Literal["llama_cpp"]
 
 
-Extractor = Annotated[Rules | ModelExtractor, Field(discriminator="kind")]
+Extractor = Annotated[
+    Rules | ModelExtractor | AnthropicApi | OpenAIApi | ClaudeCli, Field(discriminator="kind")
+]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Price:
+    """What a model costs, in USD per million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    cached_input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Prices:
+    """List prices by the model id that is requested, as they stood on a day."""
+
+    date: str  # ISO 8601
+    models: Mapping[str, Price]
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -318,6 +408,7 @@ class Params:
     forecaster: Forecaster
     inference: Inference
     execution: Execution
+    prices: Prices | None = None  # a record frozen before there was a table has none
 
 
 PARAMS = TypeAdapter(Params)

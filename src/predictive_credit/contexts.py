@@ -56,12 +56,16 @@ class Showing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """What is sent beside the words. `grammar` is GBNF, None where none holds the answer."""
+    """What is sent beside the words, and which words ask for a forecast.
+
+    `grammar` is GBNF or a JSON Schema, None where nothing holds the answer to its shape.
+    """
 
     grammar: str | None
     max_tokens: int
-    temperature: float
-    top_p: float
+    temperature: float | None
+    top_p: float | None
+    question: str = "forecast_question"
 
 
 def neutralised(text: str) -> str:
@@ -95,7 +99,7 @@ def forecast_prompt(
     parts = [situation(state)]
     if explanation is not None and showing is not None:
         parts.append(fenced(shown(explanation, showing.form), intro="explanation_intro"))
-    parts.append(question(targets))
+    parts.append(question(targets, sampling.question))
     return PromptText(
         key=f"{state.id}/{context}",
         system=prompts.text("forecast_system"),
@@ -130,10 +134,13 @@ def shown(explanation: Explanation, form: Form) -> str:
     return _labelled(NUMERIC_SLOTS, {name: before_reason(text) for name, text in said.items()})
 
 
-def question(targets: Sequence[Target]) -> str:
-    """What is asked below every situation, in words."""
+def question(targets: Sequence[Target], name: str = "forecast_question") -> str:
+    """What is asked below every situation: the prompt text called `name`, filled in."""
     each = "" if len(targets) == 1 else " each"
-    return prompts.text("forecast_question").format(what=_measured(targets), each=each)
+    units = [f"{t.name} is a {t.form} in {t.unit}" for t in targets]
+    return prompts.text(name).format(
+        what=_measured(targets), each=each, shape=wording.shape(targets), units="; ".join(units)
+    )
 
 
 def fenced(text: str, *, intro: str) -> str:

@@ -31,5 +31,9 @@ class BadSource(PredictiveCreditError):
     """Data that is missing, unreachable, or not what its checksum promised."""
 
 
+class Stopped(PredictiveCreditError):
+    """Asking ended before every unit had its reply; the replies that came are kept."""
+
+
 class Tampered(PredictiveCreditError):
     """A frozen file is not what was frozen."""

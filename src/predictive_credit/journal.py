@@ -9,30 +9,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import signal
-import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Protocol, Self
+from types import TracebackType
+from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
-from tqdm import tqdm
 
 from predictive_credit import canonical
 from predictive_credit.errors import OutOfOrder, Tampered
 from predictive_credit.records import Prompt, Reply
 
 REPLY = TypeAdapter(Reply)
-
-
-class Answering(Protocol):
-    """The part of a model that asking needs."""
-
-    def answer(self, prompt: Prompt) -> Reply:
-        """The reply to one prompt."""
 
 
 class Journal:
@@ -57,7 +45,7 @@ class Journal:
 
     def key(self, prompt: Prompt) -> str:
         """What a reply is filed under."""
-        return canonical.digest({"prompt": canonical.digest(prompt), "asked": self._identity})
+        return self._key(canonical.digest(prompt))
 
     def get(self, prompt: Prompt) -> Reply | None:
         """The reply to this prompt, or None while it has none."""
@@ -65,19 +53,25 @@ class Journal:
 
     def append(self, unit_id: str, prompt: Prompt, reply: Reply) -> None:
         """Commit a reply: one write, then on disk. Raises OutOfOrder if the prompt has one already."""
-        key = self.key(prompt)
-        if key in self._replies:
-            raise OutOfOrder(f"{unit_id} has its reply in {self.path} already, and the first one stands")
-        entry = {
-            "key": key, "unit_id": unit_id, "prompt_digest": canonical.digest(prompt), "reply": reply,
-        }  # fmt: skip
-        line = canonical.encode(entry) + b"\n"
-        end = os.fstat(self._file).st_size
-        if os.write(self._file, line) != len(line):
-            os.ftruncate(self._file, end)
-            raise OSError(f"{self.path}: the disk took only a part of the reply of {unit_id}")
-        os.fsync(self._file)
-        self._replies[key] = reply
+        self.append_all([(unit_id, prompt, reply)])
+
+    def append_all(self, entries: Sequence[tuple[str, Prompt, Reply]]) -> None:
+        """Commit replies that came together: one write for all of them, then on disk.
+
+        Raises OutOfOrder, with nothing written, if a prompt has its reply already.
+        """
+        keyed: dict[str, Reply] = {}
+        lines = []
+        for unit_id, prompt, reply in entries:
+            prompt_digest = canonical.digest(prompt)
+            key = self._key(prompt_digest)
+            if key in self._replies or key in keyed:
+                raise OutOfOrder(f"{unit_id} has its reply in {self.path} already, and the first one stands")
+            keyed[key] = reply
+            entry = {"key": key, "unit_id": unit_id, "prompt_digest": prompt_digest, "reply": reply}
+            lines.append(canonical.encode(entry) + b"\n")
+        self._write(b"".join(lines), last=entries[-1][0])
+        self._replies |= keyed
 
     def close(self) -> None:
         """Let go of the file and its lock. A second call does nothing."""
@@ -96,6 +90,9 @@ class Journal:
     def __len__(self) -> int:
         return len(self._replies)
 
+    def _key(self, prompt_digest: str) -> str:
+        return canonical.digest({"prompt": prompt_digest, "asked": self._identity})
+
     def _lock(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,77 +110,44 @@ class Journal:
             self.repaired = (
                 f"{self.path}: cut off a half-written last line of {len(torn)} bytes; its unit is asked again"
             )
-        replies: dict[str, Reply] = {}
-        for number, line in enumerate(whole.splitlines(), start=1):
-            key, reply = self._entry(line, number)
-            if key in replies:
-                raise Tampered(f"{self.path} line {number} repeats a key; a unit has one reply")
-            replies[key] = reply
-        return replies
+        return dict(_entries(whole, self.path))
 
-    def _entry(self, line: bytes, number: int) -> tuple[str, Reply]:
-        try:
-            row = json.loads(line)
-            return str(row["key"]), REPLY.validate_python(row["reply"])
-        except (ValueError, TypeError, KeyError, ValidationError):
-            raise Tampered(f"{self.path} line {number} is not a reply; restore the file") from None
+    def _write(self, lines: bytes, *, last: str) -> None:
+        end = os.fstat(self._file).st_size
+        if os.write(self._file, lines) != len(lines):
+            os.ftruncate(self._file, end)
+            raise OSError(f"{self.path}: the disk took only a part of the reply of {last}")
+        os.fsync(self._file)
 
 
-def ask_all(
-    asked: Sequence[tuple[str, Prompt]], model: Answering, journal: Journal, *, title: str | None = None
-) -> dict[str, Reply]:
-    """Replies by unit id. Only units the journal lacks are asked, in the order of `asked`.
+def replies(path: Path) -> Iterator[Reply]:
+    """The replies in a journal, without its lock; a line that is still being written is left out.
 
-    With a `title` there is a progress bar on stderr. Ctrl-C stops after the unit in flight is
-    committed, and raises KeyboardInterrupt; a second Ctrl-C does not wait.
+    A journal that does not exist yet holds none. Raises Tampered.
     """
-    if journal.repaired is not None:
-        print(journal.repaired, file=sys.stderr)
-    open_units = [(unit_id, prompt) for unit_id, prompt in asked if journal.get(prompt) is None]
-    with (
-        tqdm(
-            total=len(asked), initial=len(asked) - len(open_units), desc=title, unit="unit",
-            disable=title is None or not open_units, file=sys.stderr, mininterval=0.5,
-        ) as bar,
-        _stop_between_units() as stop,
-    ):  # fmt: skip
-        for unit_id, prompt in open_units:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            if journal.get(prompt) is None:
-                journal.append(unit_id, prompt, model.answer(prompt))
-            bar.update()
-        if stop.is_set():  # everything is answered, but what follows in this process should not start
-            raise KeyboardInterrupt
-    return {unit_id: _answered(journal, unit_id, prompt) for unit_id, prompt in asked}
+    data = path.read_bytes() if path.exists() else b""
+    whole, _ = _split(data)
+    for _, reply in _entries(whole, path):
+        yield reply
 
 
-def _answered(journal: Journal, unit_id: str, prompt: Prompt) -> Reply:
-    reply = journal.get(prompt)
-    if reply is None:
-        raise OutOfOrder(f"{unit_id} has no reply in {journal.path}; run the stage again")
-    return reply
+def _entries(whole: bytes, path: Path) -> Iterator[tuple[str, Reply]]:
+    """Key and reply of each line. Raises Tampered for a line that no kill can explain."""
+    seen: set[str] = set()
+    for number, line in enumerate(whole.splitlines(), start=1):
+        key, reply = _entry(line, number, path)
+        if key in seen:
+            raise Tampered(f"{path} line {number} repeats a key; a unit has one reply")
+        seen.add(key)
+        yield key, reply
 
 
-@contextmanager
-def _stop_between_units() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, so that the reply in flight is not paid for twice."""
-    stop = threading.Event()
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or previous is None:
-        yield stop
-        return
-
-    def asked(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    signal.signal(signal.SIGINT, asked)
+def _entry(line: bytes, number: int, path: Path) -> tuple[str, Reply]:
     try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        row = json.loads(line)
+        return str(row["key"]), REPLY.validate_python(row["reply"])
+    except (ValueError, TypeError, KeyError, ValidationError):
+        raise Tampered(f"{path} line {number} is not a reply; restore the file") from None
 
 
 def _read_all(file: int) -> bytes:

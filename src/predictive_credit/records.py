@@ -193,10 +193,12 @@ class Prompt:
 
     system: str
     user: str
-    grammar: str | None  # GBNF; None where the provider takes none
+    grammar: (
+        str | None
+    )  # what shape the answer is held to: GBNF or a JSON Schema; None where nothing holds it
     max_tokens: int
-    temperature: float
-    top_p: float
+    temperature: float | None  # None: the provider's own, which it may not let anyone set
+    top_p: float | None
     seed: int  # 31 bits, derived from the unit's id
 
 
@@ -212,6 +214,9 @@ class Reply:
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     latency_s: float | None = None
+    cost_usd: float | None = None  # by the price table of the moment, or as the provider said
+    attempts: int | None = None  # how often it was sent, transport trouble included; None: not over a network
+    endpoint: str | None = None  # where it was asked, without anything secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,8 +312,8 @@ class PromptText:
     user: str
     grammar: str | None
     max_tokens: int
-    temperature: float
-    top_p: float
+    temperature: float | None
+    top_p: float | None
 
     def prompt(self, seed: int) -> Prompt:
         """The prompt of one call."""
@@ -327,3 +332,6 @@ class Usage:
     completion_tokens: int | None
     cached_tokens: int | None
     latency_s: float | None
+    cost_usd: float | None = None
+    attempts: int | None = None
+    endpoint: str | None = None

@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from predictive_credit.records import Target
+
+FORECAST_KEYS: Final = ("point", "lower", "upper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,12 @@ def said(stated: Stated, target: Target, *, decimals: int | None = None) -> str:
     sign = "be minus" if stated.point < 0 else "be"
     does = f"{verb(stated.point)} by" if target.form == "change" else sign
     return f"{target.phrase} will {does} {size}{target.suffix} (80% interval: minus {minus}, plus {plus})"
+
+
+def shape(targets: Sequence[Target]) -> str:
+    """The JSON object that holds a forecast of every target, `number` where one belongs."""
+    numbers = ", ".join(f'"{key}": number' for key in FORECAST_KEYS)
+    return "{" + ", ".join(f'"{target.name}": {{{numbers}}}' for target in targets) + "}"
 
 
 def forecast_rule(targets: Sequence[Target]) -> str:

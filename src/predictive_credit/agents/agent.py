@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from predictive_credit import config, prompts, wording
 from predictive_credit.agents import model_agent
-from predictive_credit.agents.model_agent import ModelAgent
 from predictive_credit.agents.playbook import Playbook, Textbook
 from predictive_credit.cards import read_card
 from predictive_credit.contexts import Sampling, situation
 from predictive_credit.errors import BadConfig
-from predictive_credit.records import BurnIn, Explanation, Prompt, PromptText, Reply, Source, State, Target
+from predictive_credit.models import providers
+from predictive_credit.models.model import Model
+from predictive_credit.models.provider import Provider
+from predictive_credit.records import BurnIn, Explanation, PromptText, Reply, Source, State, Target
 
 QUESTIONS: dict[Source, str] = {"elicited": "card_question", "ordinary": "note_question"}
-
-
-class Agent(Protocol):
-    """Anything that writes about a public state."""
-
-    @property
-    def name(self) -> str:
-        """The configured name."""
-
-    def write(self, state: State, source: Source, prompt: Prompt) -> Reply:
-        """What the agent writes about `state` for `source`, asked with `prompt`."""
-
-    def close(self) -> None:
-        """End threads and free memory. A second call does nothing."""
 
 
 def make(
@@ -39,8 +27,8 @@ def make(
     targets: Sequence[Target],
     *,
     locate: Callable[[config.ModelAgent], Path],
-) -> Agent:
-    """The configured agent; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf).
+) -> Playbook | Model | Provider:
+    """The configured agent; who asks a model closes it. `locate` finds a GGUF file (sources.wheels.gguf).
 
     Raises BadConfig for a playbook in a study without a textbook.
     """
@@ -53,34 +41,35 @@ def make(
                 )
             return Playbook(burn_in, textbook, targets, name=chosen.name)
         case config.ModelAgent():
-            return ModelAgent(model_agent.embedded(locate(chosen), chosen))
+            return model_agent.embedded(locate(chosen), chosen)
+        case config.Provided():
+            return providers.make(chosen)
 
 
 def sampling(chosen: config.Agent, targets: Sequence[Target]) -> Mapping[Source, Sampling]:
-    """What the configured agent is sent beside the words, by source. The playbook reads none of it."""
-    match chosen:
-        case config.Playbook():
-            silent = Sampling(grammar=None, max_tokens=400, temperature=0.0, top_p=1.0)
-            return dict.fromkeys(QUESTIONS, silent)
-        case config.ModelAgent():
-            grammars: dict[Source, str] = {
-                "elicited": model_agent.card_grammar(targets),
-                "ordinary": model_agent.NOTE_GRAMMAR,
-            }
-            return {
-                source: Sampling(
-                    grammar=grammar,
-                    max_tokens=chosen.max_tokens,
-                    temperature=chosen.temperature,
-                    top_p=chosen.top_p,
-                )
-                for source, grammar in grammars.items()
-            }
+    """What the configured agent is sent beside the words, by source. The playbook reads none of it.
+
+    The embedded model's text is held by a grammar; a provider's is not, and is read as it comes.
+    """
+    if isinstance(chosen, config.Playbook):
+        return dict.fromkeys(QUESTIONS, Sampling(grammar=None, max_tokens=400, temperature=0.0, top_p=1.0))
+    grammars: dict[Source, str | None] = dict.fromkeys(QUESTIONS)
+    if isinstance(chosen, config.ModelAgent):
+        grammars = {"elicited": model_agent.card_grammar(targets), "ordinary": model_agent.NOTE_GRAMMAR}
+    return {
+        source: Sampling(
+            grammar=grammar,
+            max_tokens=chosen.max_tokens,
+            temperature=chosen.temperature,
+            top_p=chosen.top_p,
+        )
+        for source, grammar in grammars.items()
+    }
 
 
 def identity(chosen: config.Agent) -> dict[str, Any]:
     """The settings under which a reply counts as this agent's, for the journal's keys."""
-    return config.section(chosen)
+    return providers.identity(chosen) if isinstance(chosen, config.Provided) else config.section(chosen)
 
 
 def source_prompt(

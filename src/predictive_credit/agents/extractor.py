@@ -16,7 +16,9 @@ from predictive_credit.agents import model_agent
 from predictive_credit.agents.rules import RulesReader
 from predictive_credit.cards import read_extraction, supported
 from predictive_credit.contexts import Sampling, fenced
+from predictive_credit.models import providers
 from predictive_credit.models.model import Model
+from predictive_credit.models.provider import Provider
 from predictive_credit.records import SLOT_NAMES, Explanation, PromptText, Reply
 
 # GBNF: the six keys in their order, each null or a short text and a short quote. No backslash, so that
@@ -30,32 +32,32 @@ GRAMMAR: Final = "\n".join(
 )
 
 
-def make(chosen: config.Extractor, *, locate: Callable[[config.ModelExtractor], Path]) -> Model:
-    """The configured reader; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
+def make(chosen: config.Extractor, *, locate: Callable[[config.ModelExtractor], Path]) -> Model | Provider:
+    """The configured reader; who asks it closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
     match chosen:
         case config.Rules():
             return RulesReader(name=chosen.name)
         case config.ModelExtractor():
             return model_agent.embedded(locate(chosen), chosen)
+        case config.Provided():
+            return providers.make(chosen)
 
 
 def sampling(chosen: config.Extractor) -> Sampling:
     """What the configured reader is sent beside the words. The rules read none of it."""
-    match chosen:
-        case config.Rules():
-            return Sampling(grammar=None, max_tokens=600, temperature=0.0, top_p=1.0)
-        case config.ModelExtractor():
-            return Sampling(
-                grammar=GRAMMAR,
-                max_tokens=chosen.max_tokens,
-                temperature=chosen.temperature,
-                top_p=chosen.top_p,
-            )
+    if isinstance(chosen, config.Rules):
+        return Sampling(grammar=None, max_tokens=600, temperature=0.0, top_p=1.0)
+    return Sampling(
+        grammar=GRAMMAR if isinstance(chosen, config.ModelExtractor) else None,
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+        top_p=chosen.top_p,
+    )
 
 
 def identity(chosen: config.Extractor) -> dict[str, Any]:
     """The settings under which a reply counts as this reader's, for the journal's keys."""
-    return config.section(chosen)
+    return providers.identity(chosen) if isinstance(chosen, config.Provided) else config.section(chosen)
 
 
 def extraction_prompt(explanation: Explanation, *, sampling: Sampling) -> PromptText:

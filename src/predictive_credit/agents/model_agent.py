@@ -8,8 +8,7 @@ from typing import Final
 
 from predictive_credit import config, wording
 from predictive_credit.models.llama_cpp import LlamaCppModel
-from predictive_credit.models.model import Model
-from predictive_credit.records import Prompt, Reply, Source, State, Target
+from predictive_credit.records import Target
 
 # GBNF. A line holds one sentence or two; the card's labels and their order are given.
 _CARD: Final = r"""
@@ -30,22 +29,6 @@ def card_grammar(targets: Sequence[Target]) -> str:
         target=wording.forecast_rule(targets),
         shared=wording.shared_rules(targets),
     )
-
-
-class ModelAgent:
-    """Asks a model for the card or the note; what it writes is the explanation, sense or not."""
-
-    def __init__(self, model: Model) -> None:
-        self.name = model.name
-        self._model = model
-
-    def write(self, state: State, source: Source, prompt: Prompt) -> Reply:
-        """The model's reply to the state's prompt for this source."""
-        return self._model.answer(prompt)
-
-    def close(self) -> None:
-        """End the model."""
-        self._model.close()
 
 
 def embedded(path: Path, chosen: config.ModelAgent | config.ModelExtractor) -> LlamaCppModel:

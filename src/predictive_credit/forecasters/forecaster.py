@@ -8,16 +8,18 @@ from typing import Any
 
 from predictive_credit import config
 from predictive_credit.contexts import Sampling
-from predictive_credit.forecasters import sentence
+from predictive_credit.forecasters import json_object, sentence
 from predictive_credit.forecasters.priors import PriorsModel
+from predictive_credit.models import providers
 from predictive_credit.models.llama_cpp import LlamaCppModel
 from predictive_credit.models.model import Model
+from predictive_credit.models.provider import Provider
 from predictive_credit.models.replay import Replay
 from predictive_credit.records import BurnIn, Forecast, MalformedForecast, Reply, Target, TargetBurnIn
 
 Reader = Callable[[str, str, Sequence[Target]], tuple[Forecast, ...]]
-GRAMMARS: dict[str, Callable[[Sequence[Target]], str]] = {"sentence": sentence.grammar}
-READERS: dict[str, Reader] = {"sentence": sentence.read}
+QUESTIONS = {"sentence": "forecast_question", "json": "forecast_question_json"}
+READERS: dict[str, Reader] = {"sentence": sentence.read, "json": json_object.read}
 
 
 def make(
@@ -26,8 +28,8 @@ def make(
     targets: Sequence[Target],
     *,
     locate: Callable[[config.LlamaCpp], Path],
-) -> Model:
-    """The configured model; the caller closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
+) -> Model | Provider:
+    """The configured model; who asks it closes it. `locate` finds a GGUF file (sources.wheels.gguf)."""
     match chosen:
         case config.LlamaCpp():
             return LlamaCppModel(
@@ -38,6 +40,10 @@ def make(
             return PriorsModel(chosen.point, burn_in, targets, name=chosen.name)
         case config.Replay():
             return Replay(Path(chosen.path), name=chosen.name)
+        case config.Provided():
+            return providers.make(chosen)
+        case config.Filed():
+            raise TypeError("a file of forecasts is looked up by unit, not asked")
 
 
 def sampling(chosen: config.Forecaster, targets: Sequence[Target]) -> Sampling:
@@ -46,11 +52,20 @@ def sampling(chosen: config.Forecaster, targets: Sequence[Target]) -> Sampling:
     The configured token limit is one target's.
     """
     return Sampling(
-        grammar=GRAMMARS[chosen.elicitation](targets),
+        grammar=_shape(chosen, targets),
         max_tokens=chosen.max_tokens * len(targets),
         temperature=chosen.temperature,
         top_p=chosen.top_p,
+        question=QUESTIONS[chosen.elicitation],
     )
+
+
+def _shape(chosen: config.Forecaster, targets: Sequence[Target]) -> str | None:
+    """What the provider can hold an answer to: a grammar in this process, a JSON Schema elsewhere."""
+    if not isinstance(chosen, config.Provided):
+        return sentence.grammar(targets) if chosen.elicitation == "sentence" else json_object.schema(targets)
+    is_held = isinstance(chosen, config.Endpoint) and chosen.structured and chosen.elicitation == "json"
+    return json_object.schema(targets) if is_held else None
 
 
 def identity(chosen: config.Forecaster) -> dict[str, Any]:
@@ -58,7 +73,8 @@ def identity(chosen: config.Forecaster) -> dict[str, Any]:
 
     Acknowledging a served model id afterwards must not ask the answered units again.
     """
-    return {k: v for k, v in config.section(chosen).items() if k not in ("acknowledged_models", "watch")}
+    settings = providers.identity(chosen) if isinstance(chosen, config.Provided) else config.section(chosen)
+    return {k: v for k, v in settings.items() if k not in ("acknowledged_models", "watch")}
 
 
 def fallback(unit_id: str, burn_in: BurnIn, reason: str, targets: Sequence[Target]) -> tuple[Forecast, ...]:
@@ -82,7 +98,7 @@ def _fallback(unit_id: str, learned: TargetBurnIn, reason: str, target: Target) 
 
 
 def read_or_fallback(
-    reply: Reply, unit_id: str, burn_in: BurnIn, targets: Sequence[Target], *, elicitation: str = "sentence"
+    reply: Reply, unit_id: str, burn_in: BurnIn, targets: Sequence[Target], *, elicitation: str
 ) -> tuple[Forecast, ...]:
     """The forecasts in a reply, one a target; or the fallback in all, with the reason why there is none.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from predictive_credit import wording
+from predictive_credit.forecasters.possible import check_possible, shortened
 from predictive_credit.records import Forecast, MalformedForecast, Target
 from predictive_credit.wording import Stated
 
@@ -36,7 +37,7 @@ def read(text: str, unit_id: str, targets: Sequence[Target]) -> tuple[Forecast, 
     """
     found = re.fullmatch(SEPARATOR.join(map(_pattern, targets)), text.strip())
     if found is None:
-        raise MalformedForecast(f"unit {unit_id}: not the sentence asked for: {_shortened(text)!r}")
+        raise MalformedForecast(f"unit {unit_id}: not the sentence asked for: {shortened(text)!r}")
     groups = found.groups()
     clauses = [groups[4 * i : 4 * i + 4] for i in range(len(targets))]
     return tuple(_forecast(clause, unit_id, target) for clause, target in zip(clauses, targets, strict=True))
@@ -60,24 +61,5 @@ def _forecast(clause: Sequence[str | None], unit_id: str, target: Target) -> For
     size, minus, plus = (float(str(number)) for number in numbers)
     point = -size if word in ("decrease", "minus ") else size
     read = Forecast(unit_id=unit_id, target=target.name, point=point, lower=point - minus, upper=point + plus)
-    _check_possible(read, target)
+    check_possible(read, target)
     return read
-
-
-def _check_possible(read: Forecast, target: Target) -> None:
-    possible = f"where [{target.lower:g}, {target.upper:g}] is possible"
-    if not target.lower <= read.point <= target.upper:
-        raise MalformedForecast(
-            f"unit {read.unit_id}: {target.name} has a point of {read.point:g} {possible}"
-        )
-    width = target.upper - target.lower
-    if read.lower < target.lower - width or read.upper > target.upper + width:
-        interval = f"[{read.lower:g}, {read.upper:g}]"
-        raise MalformedForecast(
-            f"unit {read.unit_id}: {target.name} has the interval {interval} {possible}, too far out by more "
-            f"than {width:g}"
-        )
-
-
-def _shortened(text: str, length: int = 80) -> str:
-    return text if len(text) <= length else text[:length] + "..."

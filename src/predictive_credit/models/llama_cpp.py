@@ -102,9 +102,9 @@ def _server(path: Path, name: str, threads: int) -> Any:
     import xllamacpp  # noqa: PLC0415  only where an embedded model is used
 
     try:
-        server = xllamacpp.Server(_params(path, threads, SILENT))
+        server = xllamacpp.Server(params_for(path, threads, SILENT))
     except RuntimeError:
-        reason = _load_error(path, threads)
+        reason = load_error(path, threads)
     else:
         # Destroying a server whose loop has not begun waits for ever: one token says that it has.
         server.handle_completions({"prompt": "a", "n_predict": 1})
@@ -115,7 +115,7 @@ def _server(path: Path, name: str, threads: int) -> Any:
     )
 
 
-def _params(path: Path, threads: int, verbosity: int) -> Any:
+def params_for(path: Path, threads: int, verbosity: int) -> Any:
     import xllamacpp  # noqa: PLC0415
 
     params = xllamacpp.CommonParams()
@@ -138,13 +138,13 @@ def _params(path: Path, threads: int, verbosity: int) -> Any:
     return params
 
 
-def _load_error(path: Path, threads: int) -> str:
+def load_error(path: Path, threads: int) -> str:
     """Why a load failed: tried again aloud, with the C library's stderr kept from the terminal."""
     import xllamacpp  # noqa: PLC0415
 
-    with tempfile.TemporaryFile() as log, _stderr_into(log):
+    with tempfile.TemporaryFile() as log, stderr_into(log):
         try:
-            xllamacpp.Server(_params(path, threads, ERRORS_ONLY))
+            xllamacpp.Server(params_for(path, threads, ERRORS_ONLY))
         except RuntimeError as error:
             last = str(error)
         else:
@@ -153,7 +153,7 @@ def _load_error(path: Path, threads: int) -> str:
 
 
 @contextmanager
-def _stderr_into(log: IO[bytes]) -> Iterator[None]:
+def stderr_into(log: IO[bytes]) -> Iterator[None]:
     """The process's file descriptor 2 leads to `log`; Python's own stderr is flushed first."""
     sys.stderr.flush()
     kept = os.dup(2)

@@ -20,6 +20,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".txt") for name in files if name.endswith(".txt")))
 
 
-def digest() -> str:
-    """SHA-256 over all texts and their names, for the freeze record."""
-    return canonical.digest({name: text(name) for name in names()})
+def digest(question: str) -> str:
+    """SHA-256 over the texts of a run and their names, for the freeze record.
+
+    Of the questions for a forecast it covers the one that is asked, `question`, so that a new way to
+    elicit leaves the digests of the others as they were.
+    """
+    used = [name for name in names() if name == question or not name.startswith("forecast_question")]
+    return canonical.digest({name: text(name) for name in used})

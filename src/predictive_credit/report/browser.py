@@ -222,7 +222,9 @@ def _prompt(prompt: PromptText, stem: str, texts: Texts, *, shows: bool) -> Plai
         "shown": shown,
         "after": texts.place(after),
         "grammar": None if prompt.grammar is None else texts.place(prompt.grammar),
-        "sampling": ", ".join(f"{k} {v:g}" for k, v in sampling.items()),
+        "sampling": ", ".join(
+            f"{k} {'as the provider has it' if v is None else format(v, 'g')}" for k, v in sampling.items()
+        ),
     }
 
 

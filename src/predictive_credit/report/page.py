@@ -11,7 +11,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from predictive_credit.report import browser, comparison, gallery, provenance, tables, words
+from predictive_credit.report import browser, comparison, exchange, gallery, provenance, tables, words
 from predictive_credit.report.provenance import Entry
 from predictive_credit.report.tables import Check, Gate, Table, Tile, dig, mapping, sequence
 from predictive_credit.report.view import StudyView
@@ -112,6 +112,7 @@ def render(studies: Sequence[StudyView], *, version: str) -> str:
             s.prefix: Markup(browser.script_json(browser.data(v)))
             for s, v in zip(sections, studies, strict=True)
         },
+        exchange=exchange.on_page(studies, [s.title for s in sections]),
         names=words.CHECK_NAMES,
         absent=words.ABSENT,
     )

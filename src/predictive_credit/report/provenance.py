@@ -63,6 +63,14 @@ def usage(view: StudyView) -> Table:
         ),
         ("all calls together", f"{sum(latencies):,.1f} s" if latencies else "not reported"),
     ]
+    if costs := [u.cost_usd for u in calls if u.cost_usd is not None]:
+        priced = "" if len(costs) == len(calls) else f" for {words.count(len(costs))} of the calls"
+        rows.append(("cost", f"{sum(costs):,.4f} USD{priced}"))
+    if attempts := [u.attempts for u in calls if u.attempts is not None]:
+        again = sum(n > 1 for n in attempts)
+        rows.append(("sent more than once, for trouble on the way", words.count(again)))
+    if endpoints := sorted({u.endpoint for u in calls if u.endpoint is not None}):
+        rows.append(("asked at", _names(endpoints)))
     return Table(caption="Model usage", columns=("what", "seen"), rows=tuple(rows), text=frozenset({1}))
 
 

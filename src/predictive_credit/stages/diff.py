@@ -127,8 +127,7 @@ def _from_dvc(root: Path, revision: str, study: str) -> dict[str, bytes]:
 
     logging.getLogger("dvc").setLevel(logging.CRITICAL)
     try:
-        commit = _commit(root, revision)
-        system = DVCFileSystem(str(root), rev=commit)
+        system = DVCFileSystem(str(root), rev=commit(root, revision))
         found = {}
         for name in _READERS:
             path = f"data/{study}/{name}"
@@ -144,7 +143,7 @@ def _from_dvc(root: Path, revision: str, study: str) -> dict[str, bytes]:
         raise BadSource(f"cannot read {study} at {revision}: {str(error).splitlines()[0]}") from None
 
 
-def _commit(root: Path, revision: str) -> str:
+def commit(root: Path, revision: str) -> str:
     """The commit of a git revision or of an experiment's name. Raises RevError."""
     from dvc.repo import Repo
     from dvc.repo.experiments.utils import resolve_name

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
 
 from predictive_credit import config, tables
 from predictive_credit.agents import agent, extractor
-from predictive_credit.journal import Answering, Journal, ask_all
+from predictive_credit.agents.playbook import Playbook
+from predictive_credit.agents.rules import RulesReader
+from predictive_credit.journal import Journal
+from predictive_credit.models import asking
 from predictive_credit.planning import source_unit
-from predictive_credit.records import BurnIn, Explanation, Prompt, PromptText, Reply, Source, State, UnitKind
+from predictive_credit.records import BurnIn, Explanation, PromptText, Source, State, UnitKind
 from predictive_credit.sources import wheels
-from predictive_credit.stages import shell
+from predictive_credit.stages import shell, spending
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies.study import Study
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """An agent as something that answers prompts: each prompt is one state's, for one source."""
-
-    agent: agent.Agent
-    asked: dict[Prompt, tuple[State, Source]]
-
-    def answer(self, prompt: Prompt) -> Reply:
-        """What the agent writes about the prompt's state."""
-        state, source = self.asked[prompt]
-        return self.agent.write(state, source, prompt)
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -43,8 +31,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
         if study.given is not None:
             written = list(study.given(setting))
         else:
-            written = elicited(study, states, burn_in, params, journal, title=f"{name} explanations")
-        explanations = read(study, written, params, readings, title=f"{name} extractions")
+            purse = spending.purse(project, params, params.agent)
+            written = elicited(
+                study, states, burn_in, params, journal, title=f"{name} explanations", purse=purse
+            )
+        purse = spending.purse(project, params, params.extractor)
+        explanations = read(study, written, params, readings, title=f"{name} extractions", purse=purse)
     explanations.sort(key=lambda e: e.id)
     tables.write_records(paths.explanations, explanations, scale=params.scale)
     return f"{name}: {said(explanations)}"
@@ -78,30 +70,30 @@ def extractions(
 
 def elicited(
     study: Study, states: Sequence[State], burn_in: BurnIn, params: config.Params, journal: Journal,
-    *, title: str,
+    *, title: str, purse: asking.Purse | None,
 ) -> list[Explanation]:  # fmt: skip
-    """What the agent writes about every state and source."""
-    asked: list[tuple[str, Prompt]] = []
-    by_prompt: dict[Prompt, tuple[State, Source]] = {}
+    """What the agent writes about every state and source.
+
+    A model is asked once for good. The playbook is rules, not calls: it writes anew each time, for its
+    rules may have changed.
+    """
+    chosen, asked = params.agent, []
     for state, source, text in sources(study, states, params):
-        prompt = text.prompt(source_unit(state.id, UnitKind.ELICIT, text, seed=params.seed).seed)
-        asked.append((text.key, prompt))
-        by_prompt[prompt] = (state, source)  # unique, since each unit has a seed of its own
-    chosen = params.agent
-    # The journal is opened for the playbook too, so that the stage's output exists; but the playbook
-    # is rules, not calls: it writes anew each time, for its rules may have changed.
-    with closing(agent.make(chosen, burn_in, study.textbook, study.targets, locate=wheels.gguf)) as author:
-        model = Author(author, by_prompt)
-        replies = replied(asked, model, journal, isinstance(chosen, config.Playbook), title)
-    return [
-        agent.explanation(state.id, source, chosen.name, replies[key])
-        for (key, _), (state, source) in zip(asked, by_prompt.values(), strict=True)
-    ]
+        seed = source_unit(state.id, UnitKind.ELICIT, text, seed=params.seed).seed
+        asked.append((state, source, text.key, text.prompt(seed)))
+    author = agent.make(chosen, burn_in, study.textbook, study.targets, locate=wheels.gguf)
+    if isinstance(author, Playbook):
+        replies = {key: author.write(state, source, prompt) for state, source, key, prompt in asked}
+    else:
+        prompts = [(key, prompt) for _, _, key, prompt in asked]
+        replies = asking.ask(prompts, author, journal, title=title, purse=purse)
+    return [agent.explanation(state.id, source, chosen.name, replies[key]) for state, source, key, _ in asked]
 
 
 def read(
-    study: Study, written: Sequence[Explanation], params: config.Params, journal: Journal, *, title: str
-) -> list[Explanation]:
+    study: Study, written: Sequence[Explanation], params: config.Params, journal: Journal,
+    *, title: str, purse: asking.Purse | None,
+) -> list[Explanation]:  # fmt: skip
     """The explanations with the cards that the extractor read, where the study has them read."""
     by_id = {e.id: e for e in written}
     asked, read_by = [], {}
@@ -110,21 +102,14 @@ def read(
         asked.append((text.key, text.prompt(unit.seed)))
         read_by[text.key] = explanation.id
     if asked:
-        chosen = params.extractor
-        with closing(extractor.make(chosen, locate=wheels.gguf)) as model:
-            replies = replied(asked, model, journal, isinstance(chosen, config.Rules), title)
+        reader = extractor.make(params.extractor, locate=wheels.gguf)
+        if isinstance(reader, RulesReader):
+            replies = {key: reader.answer(prompt) for key, prompt in asked}
+        else:
+            replies = asking.ask(asked, reader, journal, title=title, purse=purse)
         for key, _ in asked:
             by_id[read_by[key]] = extractor.extracted(by_id[read_by[key]], replies[key])
     return list(by_id.values())
-
-
-def replied(
-    asked: Sequence[tuple[str, Prompt]], model: Answering, journal: Journal, is_rules: bool, title: str
-) -> dict[str, Reply]:
-    """Replies by unit id: rules write anew, a model is asked once for good."""
-    if is_rules:
-        return {key: model.answer(prompt) for key, prompt in asked}
-    return ask_all(asked, model, journal, title=title)
 
 
 def said(explanations: Sequence[Explanation]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from predictive_credit import canonical, config, tables
 from predictive_credit.forecasters import forecaster
-from predictive_credit.journal import Journal, ask_all
+from predictive_credit.forecasters.filed import Filed
+from predictive_credit.journal import Journal
+from predictive_credit.models import asking
+from predictive_credit.models.replay import Replay
 from predictive_credit.records import (
     Answer,
     BurnIn,
@@ -23,7 +25,7 @@ from predictive_credit.records import (
     Usage,
 )  # fmt: skip
 from predictive_credit.sources import wheels
-from predictive_credit.stages import shell
+from predictive_credit.stages import shell, spending
 from predictive_credit.stages.paths import Project
 
 
@@ -36,15 +38,20 @@ def run(project: Project, params: config.Params, name: str) -> str:
     asked = [(unit.id, prompt_of(unit, texts)) for unit in units]
     with Journal(paths.journal("forecast"), identity(chosen, burn_in)) as journal:
         known = sum(journal.get(prompt) is not None for _, prompt in asked)
-        if known == len(asked):  # nothing to ask: the model need not even be loaded
-            replies = {unit_id: journal.get(prompt) for unit_id, prompt in asked}
+        if isinstance(chosen, config.Filed):  # looked up, not asked: the file is read anew each time
+            filed = Filed(Path(chosen.path), study.targets, name=chosen.name)
+            replies = filed.replies(unit_id for unit_id, _ in asked)
+        elif known == len(asked):  # nothing to ask: the model need not even be loaded
+            replies = asking.answered(asked, journal)
         else:
-            with closing(forecaster.make(chosen, burn_in, study.targets, locate=wheels.gguf)) as model:
-                replies = dict(ask_all(asked, model, journal, title=f"{name} forecasts"))
+            model = forecaster.make(chosen, burn_in, study.targets, locate=wheels.gguf)
+            if isinstance(model, Replay):
+                model.expect([prompt for _, prompt in asked])
+            purse = spending.purse(project, params, chosen)
+            replies = asking.ask(asked, model, journal, title=f"{name} forecasts", purse=purse)
     answers = [
-        answer(unit, reply, burn_in, study.targets)
+        answer(unit, replies[unit.id], burn_in, study.targets, elicitation=chosen.elicitation)
         for unit in units
-        if (reply := replies[unit.id]) is not None
     ]
     answers.sort(key=lambda a: a.unit_id)
     tables.write_records(paths.forecasts, map(without_usage, answers), scale=params.scale)
@@ -52,8 +59,14 @@ def run(project: Project, params: config.Params, name: str) -> str:
     fallbacks = sum(a.is_fallback for a in answers)
     return (
         f"{name}: {len(answers)} forecasts by {chosen.name} ({known} were answered before, "
-        f"{fallbacks} unreadable and now the fallback)"
+        f"{fallbacks} unreadable and now the fallback{cost(answers)})"
     )
+
+
+def cost(answers: Sequence[Answer]) -> str:
+    """What the answers cost together, in words; nothing where no cost is known."""
+    known = [a.reply.cost_usd for a in answers if a.reply.cost_usd is not None]
+    return f", {sum(known):.4f} USD" if known else ""
 
 
 def prompt_of(unit: Unit, texts: dict[str, PromptText]) -> Prompt:
@@ -71,15 +84,20 @@ def identity(chosen: config.Forecaster, burn_in: BurnIn) -> dict[str, Any]:
     return settings
 
 
-def answer(unit: Unit, reply: Reply, burn_in: BurnIn, targets: Sequence[Target]) -> Answer:
+def answer(
+    unit: Unit, reply: Reply, burn_in: BurnIn, targets: Sequence[Target], *, elicitation: str
+) -> Answer:
     """A reply with the forecasts read from it, or the frozen fallback."""
-    read = forecaster.read_or_fallback(reply, unit.id, burn_in, targets)
+    read = forecaster.read_or_fallback(reply, unit.id, burn_in, targets, elicitation=elicitation)
     return Answer(unit_id=unit.id, prompt_digest=unit.prompt_digest, reply=reply, forecasts=read)
 
 
 def without_usage(full: Answer) -> Answer:
-    """An answer without what varies between equal runs: time and cache hits."""
-    return replace(full, reply=replace(full.reply, latency_s=None, cached_tokens=None))
+    """An answer without what varies between equal runs: time, cache hits, cost, and the way there."""
+    same = replace(
+        full.reply, latency_s=None, cached_tokens=None, cost_usd=None, attempts=None, endpoint=None
+    )
+    return replace(full, reply=same)
 
 
 def usage(full: Answer) -> Usage:
@@ -87,7 +105,8 @@ def usage(full: Answer) -> Usage:
     return Usage(
         unit_id=full.unit_id, prompt_tokens=full.reply.prompt_tokens,
         completion_tokens=full.reply.completion_tokens, cached_tokens=full.reply.cached_tokens,
-        latency_s=full.reply.latency_s,
+        latency_s=full.reply.latency_s, cost_usd=full.reply.cost_usd, attempts=full.reply.attempts,
+        endpoint=full.reply.endpoint,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from predictive_credit import (
     tables,
 )  # fmt: skip
 from predictive_credit.errors import OutOfOrder, Tampered
-from predictive_credit.forecasters import forecaster, sentence
+from predictive_credit.forecasters import forecaster, json_object, possible, sentence
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
 from predictive_credit.stages import openings, shell
@@ -41,8 +41,8 @@ FROZEN = (
 
 # What turns replies and outcomes into figures. An edit after the freeze is another freeze.
 SCORING = (
-    sentence, forecaster, cards, streams, scoring, bootstrap, panel, contrasts, equivalence, exact, checks,
-    decisions, evaluation, summaries,
+    sentence, json_object, possible, forecaster, cards, streams, scoring, bootstrap, panel, contrasts,
+    equivalence, exact, checks, decisions, evaluation, summaries,
 )  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
     answers = tables.read_records(paths.forecasts, Answer)
     check_answered(name, plan, answers)
     burn_in = tables.read_record(paths.burn_in, BurnIn)
-    if misread := unfaithful(answers, burn_in, study.targets):
+    elicitation = params.forecaster.elicitation
+    if misread := unfaithful(answers, burn_in, study.targets, elicitation=elicitation):
         raise OutOfOrder(
             f"{name}: {len(misread)} forecasts are not what their replies say, first {misread[0]}; "
             f"read the replies again with `dvc repro -f -s forecast@{name}`"
@@ -68,7 +69,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
         "scale": params.scale,
         "digests": digests,
         "rule": {"name": params.studies[name].rule, "sha256": canonical.digest_bytes(study.rule_source)},
-        "prompt_texts": prompts.digest(),
+        "prompt_texts": prompts.digest(forecaster.QUESTIONS[elicitation]),
         "scoring": scoring_digest(study),
         "params": frozen_params(params, name),
         "units": {
@@ -131,12 +132,15 @@ def check_answered(name: str, plan: Sequence[Unit], answers: Sequence[Answer]) -
         raise Tampered(f"{name}: forecasts.jsonl answers a unit that was not planned: {min(strangers)}")
 
 
-def unfaithful(answers: Sequence[Answer], burn_in: BurnIn, targets: Sequence[Target]) -> list[str]:
+def unfaithful(
+    answers: Sequence[Answer], burn_in: BurnIn, targets: Sequence[Target], *, elicitation: str
+) -> list[str]:
     """Ids of the units whose recorded forecasts are not what their raw reply says, nor its fallback."""
     return [
         a.unit_id
         for a in answers
-        if forecaster.read_or_fallback(a.reply, a.unit_id, burn_in, targets) != a.forecasts
+        if forecaster.read_or_fallback(a.reply, a.unit_id, burn_in, targets, elicitation=elicitation)
+        != a.forecasts
     ]
 
 

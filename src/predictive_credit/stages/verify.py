@@ -171,7 +171,8 @@ def _plan(found: Evidence) -> Iterator[Finding]:
     explanations = {(e.state_id, e.source): e for e in found.explanations}
     donors = study.donors(found.config, found.states)
     # Another package version may word its prompts differently; the digests still bind the frozen text.
-    same_texts = frozen["prompt_texts"] == prompts.digest()
+    question = forecaster.QUESTIONS[params.forecaster.elicitation]
+    same_texts = frozen["prompt_texts"] == prompts.digest(question)
     sampling = forecaster.sampling(params.forecaster, study.targets)
     yield from _sources(found, params, same_texts=same_texts)
     for unit in found.plan:
@@ -217,7 +218,8 @@ def _sources(found: Evidence, params: Params, *, same_texts: bool) -> Iterator[F
 def _replies(found: Evidence) -> Iterator[Finding]:
     """Every forecast is what its raw reply says, or the frozen fallback."""
     check_answered(found.freeze["study"], found.plan, found.answers)
-    for unit_id in unfaithful(found.answers, found.burn_in, found.study.targets):
+    elicitation = found.freeze["params"]["forecaster"]["elicitation"]
+    for unit_id in unfaithful(found.answers, found.burn_in, found.study.targets, elicitation=elicitation):
         yield Finding("forecasts.jsonl", f"the forecast of {unit_id} is not what its reply says")
 
 
