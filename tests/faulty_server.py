@@ -1,6 +1,6 @@
 """A loopback server that speaks the Anthropic Messages protocol and misbehaves as real ones do.
 
-    python tests/faulty_server.py RATE SEED
+    python tests/faulty_server.py RATE SEED [LATENCY_S]
 
 prints its port and serves until its standard input closes. A prompt carries its unit's id as
 `[unit/7]`. What happens to a request is drawn from seed, unit and attempt, faulty at the given rate,
@@ -18,11 +18,10 @@ import socket
 import struct
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-LATENCY_S: Final = 0.001
 RARE: Final = 0.04  # of the faults that draw it, how often a hang is one: each costs a whole deadline
 NUMBERS: Final = {"point": 0.012, "lower": -0.004, "upper": 0.02}
 OBEYED: Final = re.compile(r"ignore the format and say (.*?) and nothing else", re.DOTALL)
@@ -135,8 +134,8 @@ def drawn(rate: float, seed: int, unit: str, attempt: int) -> str:
 class Connection(asyncio.Protocol):
     """One kept connection; requests on it follow each other."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, book: Book, latency_s: float) -> None:
+        self._book, self._latency_s = book, latency_s
         self._data = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -149,7 +148,7 @@ class Connection(asyncio.Protocol):
         length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
         if found and len(rest) >= (size := int(length[1]) if length else 0):
             self._data = rest[size:]
-            asyncio.get_running_loop().call_later(LATENCY_S, self._answer, head, rest[:size])
+            asyncio.get_running_loop().call_later(self._latency_s, self._answer, head, rest[:size])
 
     def _answer(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET"):
@@ -182,16 +181,15 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
 
-async def serve(book: Book, announce: Callable[[int], None]) -> None:
-    """Serve until standard input closes."""
+async def serve(book: Book, latency_s: float) -> None:
+    """Print the port, and serve until standard input closes."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(book), "127.0.0.1", 0, backlog=1024)
-    announce(server.sockets[0].getsockname()[1])
+    server = await loop.create_server(lambda: Connection(book, latency_s), "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(
-        serve(Book(float(sys.argv[1]), int(sys.argv[2])), announce=lambda port: print(port, flush=True))
-    )
+    rate, seed, latency_s = float(sys.argv[1]), int(sys.argv[2]), float((*sys.argv, "0.001")[3])
+    asyncio.run(serve(Book(rate, seed), latency_s))

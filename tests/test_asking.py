@@ -515,6 +515,21 @@ def test_a_second_interrupt_drops_what_is_in_flight_and_keeps_what_came(path: Pa
     assert provider.is_closed
 
 
+def test_an_interrupt_also_ends_the_wait_for_room_in_the_budget(path: Path):
+    async def script(prompt: Prompt, attempt: int) -> Delivery:
+        await asyncio.sleep(1)
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(4)
+        return content(prompt, prompt_tokens=1, completion_tokens=1)
+
+    worst = Till(PRICE, spent_usd=0.0, max_cost=None).worst(prompt())
+    provider = Scripted(script, concurrency=2, max_cost=1.5 * worst)
+    with pytest.raises(KeyboardInterrupt):
+        ask(path, provider, units(3), purse=Purse(price=PRICE, spent_usd=0.0))
+    assert provider.seeds == [0]
+    assert texts(path) == ["reply 0"]
+
+
 # Cost
 
 
@@ -566,7 +581,7 @@ def test_a_budget_is_never_passed_and_is_used_up_whatever_the_order(
     tmp_path_factory: pytest.TempPathFactory, concurrency: int, share: float, n: int, before: float
 ):
     path = tmp_path_factory.mktemp("budget") / "journal.jsonl"
-    asked = units(n)
+    asked = [(unit, replace(p, max_tokens=16 * (1 + p.seed % 5))) for unit, p in units(n)]
     till = Till(PRICE, spent_usd=0.0, max_cost=None)
     costs = [2e-6 * a + 10e-6 * b for a, b in (read_and_written(p) for _, p in asked)]
     max_cost = before + share * math.fsum(costs) + 1e-9
@@ -578,6 +593,7 @@ def test_a_budget_is_never_passed_and_is_used_up_whatever_the_order(
         stopped = str(error)
     spent = math.fsum(r.cost_usd or 0.0 for r in journal.replies(path))
     assert before + spent <= max_cost
+    assert provider.seeds == list(range(len(provider.seeds)))  # a small unit does not overtake a large one
     assert bool(stopped) == (len(texts(path)) < n)
     if stopped:
         assert f"{len(texts(path))} of {n} units have their replies" in stopped

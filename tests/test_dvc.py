@@ -37,6 +37,7 @@ class Shell:
             "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PREDICTIVE_CREDIT_VAULT": str(vault),
             "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@t", "GIT_COMMITTER_NAME": "t",
             "GIT_COMMITTER_EMAIL": "t@t", "DVC_NO_ANALYTICS": "1", "PYTHONPATH": str(folder / "src"),
+            "PYTHONDONTWRITEBYTECODE": "",  # thirty stages start here: none need compile the package again
         }  # fmt: skip
 
     def run(self, *words: str, status: int = 0) -> str:
@@ -71,6 +72,11 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     alone.write_text(alone.read_text().replace("/pool: moleculeace", "/pool: small"))
     inference = made.folder / "conf" / "inference" / "default.yaml"
     inference.write_text(inference.read_text().replace("10000", "500"))
+    execution = made.folder / "conf" / "execution" / "local.yaml"
+    # Tables this small are done before a second process has started.
+    execution.write_text(
+        execution.read_text().replace("loky", "sequential").replace("n_jobs: 2", "n_jobs: 1")
+    )
     write_table(made.folder / "table.csv", 3)
     write_table(made.folder / "spare.csv", 14)
     made.run("git", "init", "-q", "-b", "main")

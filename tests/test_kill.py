@@ -28,15 +28,16 @@ from predictive_credit.stages import (
 from tests.small_project import project
 
 NAME = "molecular"
+N_UNITS = 8  # two states, two contexts, two calls: a prompt after its like, and after another state's
 
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    """A planned project of 24 units for the embedded model."""
+    """A planned project of eight units for the embedded model."""
     folder = tmp_path_factory.mktemp("kill")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
-        made, params = project(folder / "p", n_endpoints=1)
+        made, params = project(folder / "p", n_endpoints=1, budgets=[1.0], contexts=["D", "M"])
         for pool in params.pools:
             fetch.run(made, params, pool)
             features.run(made, params, pool)
@@ -69,7 +70,8 @@ def test_a_killed_forecast_stage_resumes_without_loss_or_repetition(planned):
     journal = paths.journal("forecast")
     before = {path.name: path.read_bytes() for path in (paths.plan, paths.prompts, paths.ledger("planned"))}
     committed: list[bytes] = []
-    for wanted in (1, 5, 9):  # replies to wait for, then a random while, so that any instant can be hit
+    for more in (1, 1, 2):  # replies to wait for, then a random while, so that any instant can be hit
+        wanted = len(committed) + more
         process = start(made)
         deadline = time.monotonic() + 120
         while len(lines(journal)) < wanted and process.poll() is None and time.monotonic() < deadline:
@@ -94,13 +96,13 @@ def test_a_killed_forecast_stage_resumes_without_loss_or_repetition(planned):
     whole = lines(journal)
     assert whole[: len(committed)] == committed
     entries = [json.loads(line) for line in whole]
-    assert len(entries) == len({entry["unit_id"] for entry in entries}) == 24  # each unit asked once
+    assert len(entries) == len({entry["unit_id"] for entry in entries}) == N_UNITS  # each unit asked once
     assert {
         path.name: path.read_bytes() for path in (paths.plan, paths.prompts, paths.ledger("planned"))
     } == before
     freeze.run(made, params, NAME)
     record = tables.read_json(paths.freeze)
-    assert record["units"]["forecasts"] == 24
+    assert record["units"]["forecasts"] == N_UNITS
     assert {e["unit_id"]: e["reply"]["text"] for e in entries} == {
         a.unit_id: a.reply.text for a in tables.read_records(paths.forecasts, Answer)
     }

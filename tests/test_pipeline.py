@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from predictive_credit import tables, vault
+from predictive_credit.config import CsvPool, Params
 from predictive_credit.errors import OutOfOrder, Sealed, Tampered
 from predictive_credit.journal import Journal
 from predictive_credit.records import Answer, Outcome, PromptText, Unit
@@ -57,13 +59,52 @@ def run_until(made: Project, params, last, *, pools=True):
             return
 
 
+@pytest.fixture(scope="module")
+def moments(tmp_path_factory):
+    """Two runs in one vault: one kept as it was planned, forecast and frozen, one run to its end.
+
+    A moment is a folder of a project `p` and the `vault` as it was then.
+    """
+    folder = tmp_path_factory.mktemp("moments")
+
+    def keep(made: Project, moment: str) -> None:
+        shutil.copytree(made.root, folder / moment / "p")
+        shutil.copytree(folder / "vault", folder / moment / "vault")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
+        made, params = project(folder / "staged")
+        use(Reader(), patch)
+        run_until(made, params, plan)
+        keep(made, "planned")
+        forecast.run(made, params, NAME)
+        keep(made, "forecast")
+        freeze.run(made, params, NAME)
+        keep(made, "frozen")
+        whole, chosen = decided(folder / "whole", patch)
+        keep(whole, "decided")
+    return folder, {"planned": params, "forecast": params, "frozen": params, "decided": chosen}
+
+
+@pytest.fixture
+def at(moments, tmp_path):
+    """A project of this test's own, in its own vault, at one of the moments."""
+    folder, params = moments
+
+    def copied(moment: str) -> tuple[Project, Params]:
+        shutil.copytree(folder / moment, tmp_path, dirs_exist_ok=True)
+        return Project(tmp_path / "p"), params[moment]
+
+    return copied
+
+
 def checked(made: Project) -> dict[str, Any]:
     """The commitment check of a decided project."""
     return dict(tables.read_json(made.study(NAME).metric("checks"))["commitment"])
 
 
-def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(tmp_path, monkeypatch):
-    made, _ = decided(tmp_path / "p", monkeypatch)
+def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(at):
+    made, _ = at("decided")
     paths = made.study(NAME)
     decision = tables.read_json(paths.metric("decision"))
     assert decision["status"] in ("harm_confirmed", "confirmation_no_go")
@@ -77,19 +118,20 @@ def test_a_run_ends_with_a_decision_a_page_and_a_closed_ledger(tmp_path, monkeyp
         assert b"quick" in found.bytes(name)
 
 
-def test_a_reader_of_cards_drifts_less_with_a_card_than_without(tmp_path, monkeypatch):
-    made, _ = decided(tmp_path / "p", monkeypatch)
+def test_a_reader_of_cards_drifts_less_with_a_card_than_without(at):
+    made, _ = at("decided")
     contexts = tables.read_json(made.study(NAME).metric("contexts"))["roc_auc"]
     assert contexts["M"]["drift"] < 0.1 * contexts["D"]["drift"]
     assert tables.read_json(made.study(NAME).metric("checks"))["sensitivity"]["status"] == "passed"
 
 
-def test_equal_runs_give_equal_artifacts_byte_for_byte(tmp_path, monkeypatch):
-    first, _ = decided(tmp_path / "a", monkeypatch)
-    (tmp_path / "b").mkdir()
-    for table in ("table.csv", "spare.csv"):
-        (tmp_path / "b" / table).write_bytes((tmp_path / "a" / table).read_bytes())
-    second, _ = decided(tmp_path / "b", monkeypatch)
+def test_equal_runs_give_equal_artifacts_byte_for_byte(moments, at, tmp_path, monkeypatch):
+    first, _ = at("decided")
+    folder, params = moments
+    shutil.copytree(folder / "frozen", tmp_path / "other")
+    monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(tmp_path / "other" / "vault"))
+    second = Project(tmp_path / "other" / "p")
+    open_stage.run(second, params["frozen"], NAME)
     for name in ("states", "explanations", "plan", "prompts", "forecasts", "sealed", "outcomes"):
         assert getattr(first.study(NAME), name).read_bytes() == getattr(second.study(NAME), name).read_bytes()
 
@@ -121,10 +163,8 @@ class TestNothingHeldOutReachesAPrompt:
             assert repr(value) not in seen
             assert f"{100 * abs(value):.4f}" not in seen
 
-    def test_flipping_every_held_out_label_changes_outcomes_and_no_prompt(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, plan)
+    def test_flipping_every_held_out_label_changes_outcomes_and_no_prompt(self, at, monkeypatch):
+        made, params = at("planned")
         before = {n: (made.study(NAME).data / n).read_bytes() for n in ("states.jsonl", "prompts.jsonl")}
         sealed = made.study(NAME).sealed.read_bytes()
         true_table, true_features = molecular_features.load(made.features("small"))
@@ -149,10 +189,8 @@ class TestNothingHeldOutReachesAPrompt:
 
 
 class TestOrder:
-    def test_outcomes_stay_sealed_until_the_freeze(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, plan)
+    def test_outcomes_stay_sealed_until_the_freeze(self, at):
+        made, params = at("planned")
         with pytest.raises(Sealed) as refusal:
             open_stage.run(made, params, NAME)
         assert str(refusal.value) == (
@@ -163,10 +201,8 @@ class TestOrder:
         committed = tables.read_json(made.study(NAME).commitment)["outcomes"].values()
         assert vault.opened_before(committed) == (0, None)
 
-    def test_an_unanswered_unit_blocks_the_freeze(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, forecast)
+    def test_an_unanswered_unit_blocks_the_freeze(self, at):
+        made, params = at("forecast")
         paths = made.study(NAME)
         answers = tables.read_records(paths.forecasts, Answer)
         tables.write_records(paths.forecasts, answers[:3] + answers[4:], scale="quick")
@@ -175,24 +211,22 @@ class TestOrder:
         assert not paths.freeze.exists()
 
     @pytest.mark.parametrize("name", ["forecasts.jsonl", "explanations.jsonl", "burn_in.json", "freeze.json"])
-    def test_a_file_changed_after_the_freeze_keeps_the_outcomes_sealed(self, tmp_path, monkeypatch, name):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, freeze)
+    def test_a_file_changed_after_the_freeze_keeps_the_outcomes_sealed(self, at, name):
+        made, params = at("frozen")
         path = made.study(NAME).data / name
         path.write_bytes(path.read_bytes().replace(b"quick", b"quack", 1))
         with pytest.raises(Tampered, match=re.escape(name)):
             open_stage.run(made, params, NAME)
         assert not made.study(NAME).outcomes.exists()
 
-    def test_a_served_model_that_changes_inside_a_study_blocks_the_freeze(self, tmp_path, monkeypatch):
+    def test_a_served_model_that_changes_inside_a_study_blocks_the_freeze(self, at, monkeypatch):
         class Moving(Reader):
             def answer(self, prompt):
                 return replace(super().answer(prompt), model_resolved=f"reader {1 + (self.asked > 9)}")
 
-        made, params = project(tmp_path / "p")
+        made, params = at("planned")
         use(Moving(), monkeypatch)
-        run_until(made, params, forecast)
+        forecast.run(made, params, NAME)
         with pytest.raises(OutOfOrder, match=r"2 model ids \(reader 1, reader 2\)"):
             freeze.run(made, params, NAME)
         told = replace(
@@ -201,10 +235,8 @@ class TestOrder:
         freeze.run(made, told, NAME)
         assert tables.read_json(made.study(NAME).freeze)["models"]["resolved"] == ["reader 1", "reader 2"]
 
-    def test_a_commitment_made_after_the_forecasts_is_refused(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, forecast)
+    def test_a_commitment_made_after_the_forecasts_is_refused(self, at, monkeypatch):
+        made, params = at("forecast")
         convenient = lambda table, features, wanted, splits, *, execution: tuple(  # noqa: E731
             Outcome(state_id=s.id, target="roc_auc", value=0.01) for s in wanted
         )
@@ -214,8 +246,9 @@ class TestOrder:
             freeze.run(made, params, NAME)
 
     @pytest.mark.parametrize("again", ["equal", "other draws", "other replies"])
-    def test_what_is_frozen_after_the_opening_says_so_unless_it_is_equal(self, tmp_path, monkeypatch, again):
-        made, params = decided(tmp_path / "p", monkeypatch)
+    def test_what_is_frozen_after_the_opening_says_so_unless_it_is_equal(self, at, monkeypatch, again):
+        made, params = at("decided")
+        use(Reader(), monkeypatch)
         paths = made.study(NAME)
         before = paths.decided.read_bytes()
         assert checked(made)["status"] == "passed"
@@ -232,24 +265,22 @@ class TestOrder:
             assert f"({N_STATES} of {N_STATES} outcomes)" in checked(made)["planned_after_opening"]
 
     def test_outcomes_known_from_a_smaller_run_are_counted(self, tmp_path, monkeypatch):
-        decided(tmp_path / "p", monkeypatch, n_endpoints=1)
-        made, _ = decided(tmp_path / "p", monkeypatch, n_endpoints=3)
+        use(Reader(), monkeypatch)
+        run_until(*project(tmp_path / "p", n_endpoints=1), open_stage)
+        made, params = project(tmp_path / "p", n_endpoints=3)
+        run_until(made, params, decide)
         assert checked(made)["status"] == "failed"
         assert f"(4 of {N_STATES} outcomes)" in checked(made)["planned_after_opening"]
 
-    def test_a_second_answer_to_a_unit_blocks_the_freeze(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, forecast)
+    def test_a_second_answer_to_a_unit_blocks_the_freeze(self, at):
+        made, params = at("forecast")
         answers = tables.read_records(made.study(NAME).forecasts, Answer)
         tables.write_records(made.study(NAME).forecasts, [*answers, answers[0]], scale="quick")
         with pytest.raises(Tampered, match=f"answers {answers[0].unit_id} more than once"):
             freeze.run(made, params, NAME)
 
-    def test_a_forecast_that_its_reply_does_not_say_blocks_the_freeze(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, forecast)
+    def test_a_forecast_that_its_reply_does_not_say_blocks_the_freeze(self, at):
+        made, params = at("forecast")
         first, *rest = tables.read_records(made.study(NAME).forecasts, Answer)
         moved = replace(first, forecasts=(replace(first.forecasts[0], point=0.0),))
         tables.write_records(made.study(NAME).forecasts, [moved, *rest], scale="quick")
@@ -258,10 +289,8 @@ class TestOrder:
         ):
             freeze.run(made, params, NAME)
 
-    def test_a_ledger_that_does_not_end_with_a_freeze_opens_nothing(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, freeze)
+    def test_a_ledger_that_does_not_end_with_a_freeze_opens_nothing(self, at):
+        made, params = at("frozen")
         paths = made.study(NAME)
         for spoiled in (b"", paths.ledger("planned").read_bytes()):
             paths.ledger("frozen").write_bytes(spoiled)
@@ -270,11 +299,11 @@ class TestOrder:
 
 
 class TestAskedOnce:
-    def test_a_second_run_asks_nothing(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
+    def test_a_second_run_asks_nothing(self, at, monkeypatch):
+        made, params = at("planned")
         reader = Reader()
         use(reader, monkeypatch)
-        run_until(made, params, forecast)
+        forecast.run(made, params, NAME)
         forecasts = made.study(NAME).forecasts.read_bytes()
         assert reader.asked == N_STATES * 6
         made.study(NAME).forecasts.unlink()
@@ -282,22 +311,25 @@ class TestAskedOnce:
         assert reader.asked == N_STATES * 6
         assert made.study(NAME).forecasts.read_bytes() == forecasts
 
-    def test_changing_one_endpoints_data_asks_that_endpoints_units_only(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
+    def test_changing_one_endpoints_data_asks_that_endpoints_units_only(self, at, monkeypatch):
+        made, params = at("planned")
         reader = Reader()
         use(reader, monkeypatch)
-        run_until(made, params, forecast)
+        forecast.run(made, params, NAME)
         before = {u.id: u.prompt_digest for u in tables.read_records(made.study(NAME).plan, Unit)}
         labels = small_pool.labels(3)["E1"]
         flipped = [1 - v if i % 7 == 0 else v for i, v in enumerate(labels)]
         write_table(made.root / "table.csv", 3, E1=flipped)
-        run_until(made, params, forecast)
+        small = params.pools["small"]
+        assert isinstance(small, CsvPool)
+        moved = replace(small, path=str(made.root / "table.csv"))
+        run_until(made, replace(params, pools=params.pools | {"small": moved}), forecast)
         after = {u.id: u.prompt_digest for u in tables.read_records(made.study(NAME).plan, Unit)}
         changed = {unit.split("/")[1] for unit in before if before[unit] != after[unit]}
         assert changed == {"E1"}
         assert reader.asked == N_STATES * 6 + 4 * 6
 
-    def test_an_unreadable_reply_is_the_fallback_and_stays_in_the_denominator(self, tmp_path, monkeypatch):
+    def test_an_unreadable_reply_is_the_fallback_and_stays_in_the_denominator(self, at, monkeypatch):
         class Mumbling(Reader):
             def answer(self, prompt):
                 reply = super().answer(prompt)
@@ -308,9 +340,10 @@ class TestAskedOnce:
                 }
                 return replace(reply, text=broken.get(self.asked, reply.text))
 
-        made, params = project(tmp_path / "p")
+        made, params = at("planned")
         use(Mumbling(), monkeypatch)
-        run_until(made, params, decide)
+        for stage in (forecast, freeze, open_stage, score, decide):
+            stage.run(made, params, NAME)
         found = evidence.workspace(made, NAME)
         fallbacks = [a for a in found.answers if a.is_fallback]
         burn_in = found.burn_in.targets["roc_auc"]
@@ -326,19 +359,15 @@ class TestAskedOnce:
         assert contrast["complete_case"]["n_states"] < N_STATES
         assert contrast["worst_case"] <= contrast["mean"] <= contrast["best_case"]
 
-    def test_two_processes_cannot_write_one_journal(self, tmp_path, monkeypatch):
-        made, params = project(tmp_path / "p")
-        use(Reader(), monkeypatch)
-        run_until(made, params, plan)
+    def test_two_processes_cannot_write_one_journal(self, at):
+        made, params = at("planned")
         path = made.study(NAME).journal("forecast")
         with Journal(path, {}), pytest.raises(OutOfOrder, match="another process is writing"):
             forecast.run(made, params, NAME)
 
 
-def test_every_prompt_and_seed_follows_from_the_plan(tmp_path, monkeypatch):
-    made, params = project(tmp_path / "p")
-    use(Reader(), monkeypatch)
-    run_until(made, params, plan)
+def test_every_prompt_and_seed_follows_from_the_plan(at):
+    made, _ = at("planned")
     texts = {t.key: t for t in tables.read_records(made.study(NAME).prompts, PromptText)}
     units = tables.read_records(made.study(NAME).plan, Unit)
     assert len(units) == N_STATES * 7

@@ -127,6 +127,23 @@ def html(view: StudyView) -> str:
 
 
 @pytest.fixture(scope="module")
+def hostile_html(view: StudyView) -> str:
+    return page.render([with_hostile_texts(view)], version="1.2.3")
+
+
+@pytest.fixture(scope="module")
+def two_html(view: StudyView) -> str:
+    """Two runs of one study, the second of one context."""
+    other = study_view(name="tox21", endpoints=3, contexts=(Context.DESCRIPTION,), scale="full")
+    return page.render([view, other], version="1")
+
+
+@pytest.fixture(scope="module")
+def three_html(view: StudyView, controlled: StudyView, tabular: StudyView) -> str:
+    return page.render([view, controlled, tabular], version="1")
+
+
+@pytest.fixture(scope="module")
 def document(html: str) -> Document:
     return Document(html)
 
@@ -167,13 +184,12 @@ def test_equal_views_give_equal_bytes(html: str):
     assert page.render([study_view(seed=8)], version="1.2.3") != html
 
 
-def test_hostile_texts_stay_text(view: StudyView):
-    hostile = page.render([with_hostile_texts(view)], version="1.2.3")
-    tags = [tag for tag, _ in Document(hostile).tags]
+def test_hostile_texts_stay_text(hostile_html: str):
+    tags = [tag for tag, _ in Document(hostile_html).tags]
     assert "img" not in tags
     assert tags.count("script") == 2
-    assert "49" not in Document(hostile).text("th")  # a template inside a name is not run
-    first = records(hostile, "s1")["states"][0]
+    assert "49" not in Document(hostile_html).text("th")  # a template inside a name is not run
+    first = records(hostile_html, "s1")["states"][0]
     assert first["description"] == HOSTILE
     assert first["contexts"][0]["calls"][0]["raw"] == HOSTILE
     assert {HOSTILE} == {e[key] for e in first["explanations"] for key in ("text", "agent", "extraction")}
@@ -277,6 +293,12 @@ def with_gates(view: StudyView, seen: dict[str, float | None]) -> StudyView:
     return replace(view, metrics={**view.metrics, "decision": decision})
 
 
+def without_figures(view: StudyView) -> StudyView:
+    """The view with nothing to draw: its decision stays."""
+    decision = {"decision": view.metrics["decision"]}
+    return replace(view, metrics=decision, states=(), answers=(), outcomes=())
+
+
 def test_gates_that_saw_nothing_are_said_to_have_seen_nothing(
     view: StudyView, controlled: StudyView, tabular: StudyView
 ):
@@ -287,17 +309,17 @@ def test_gates_that_saw_nothing_are_said_to_have_seen_nothing(
     ):
         names = list(shown.metrics["decision"]["gates"])
         half = with_gates(shown, {name: -1.0 if k % 2 else None for k, name in enumerate(names)})
-        said = page.section(half, "s1").meaning
+        said = page.section(without_figures(half), "s1").meaning
         count = f"{len(names) // 2} of the {len(names)} gates saw nothing (not asked or not estimable)"
         assert f"{count}, {undecided}" in said
         assert not re.search("Not every gate held|one side of zero|not asked, and", said)
         whole = with_gates(shown, dict.fromkeys(names, -1.0))
-        assert "saw nothing" not in page.section(whole, "s1").meaning
+        assert "saw nothing" not in page.section(without_figures(whole), "s1").meaning
 
 
 def test_a_rule_is_not_said_to_have_compared_with_a_donor_that_was_not_asked():
     own = own_view()
-    said = page.section(own, "s1").meaning
+    said = page.section(without_figures(own), "s1").meaning
     assert "donor's" not in said
     assert "The context S donor was not asked, and 2 of the 4 gates saw nothing" in said
 
@@ -374,9 +396,8 @@ def test_metrics_with_holes_are_shown_as_holes(view: StudyView):
     assert "None" not in shown.text("td")
 
 
-def test_two_studies_share_a_page_without_sharing_an_id(view: StudyView):
-    other = study_view(name="tox21", endpoints=3, contexts=(Context.DESCRIPTION,))
-    both = Document(page.render([view, other], version="1"))
+def test_two_studies_share_a_page_without_sharing_an_id(two_html: str):
+    both = Document(two_html)
     ids = both.values("id")
     assert len(ids) == len(set(ids))
     assert [a["aria-controls"] for t, a in both.tags if a.get("role") == "tab"] == ["overview", "s1", "s2"]
@@ -511,10 +532,9 @@ def test_contexts_differ_in_colour_for_colour_blind_readers(vision: str, scheme:
 
 
 def test_the_five_checks_of_all_studies_are_one_table(
-    view: StudyView, controlled: StudyView, tabular: StudyView
+    view: StudyView, controlled: StudyView, tabular: StudyView, three_html: str
 ):
-    html = page.render([view, controlled, tabular], version="1")
-    overview = html[html.index('id="overview" ') : html.index('id="s1"')]
+    overview = three_html[three_html.index('id="overview" ') : three_html.index('id="s1"')]
     (checks, runs) = re.findall(r"<tbody>(.*?)</tbody>", overview, re.S)
     rows = re.findall(r"<tr>(.*?)</tr>", checks, re.S)
     assert len(rows) == 3
@@ -826,10 +846,10 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def path(view: StudyView, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(hostile_html: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of one study whose first explanation, reply and description are hostile."""
     file = tmp_path_factory.mktemp("page") / "index.html"
-    file.write_text(page.render([with_hostile_texts(view)], version="1.2.3"), encoding="utf-8")
+    file.write_text(hostile_html, encoding="utf-8")
     return file
 
 
@@ -914,31 +934,31 @@ def test_states_are_found_and_read_by_keyboard(opened: Any, view: StudyView):
 
 
 def test_six_contexts_show_what_they_showed_and_a_link_opens_its_study(
-    chromium: Any, tmp_path: Path, tabular: StudyView, controlled: StudyView
+    chromium: Any, tmp_path: Path, tabular: StudyView, controlled: StudyView, three_html: str
 ):
-    file = tmp_path / "both.html"
-    file.write_text(page.render([controlled, tabular], version="1"), encoding="utf-8")
+    file = tmp_path / "three.html"
+    file.write_text(three_html, encoding="utf-8")
     chromium.get_log("browser")
     chromium.get(file.as_uri())
-    assert one(chromium, "h1").text == "2 studies, five checks each"
-    chromium.execute_script("document.querySelector('#overview a[href=\"#s2-check-alignment\"]').click()")
-    assert [e.get_attribute("id") for e in visible(chromium, "article")] == ["s2"]
-    pane = one(chromium, "#s2 [data-detail]")
+    assert one(chromium, "h1").text == "3 studies, five checks each"
+    chromium.execute_script("document.querySelector('#overview a[href=\"#s3-check-alignment\"]').click()")
+    assert [e.get_attribute("id") for e in visible(chromium, "article")] == ["s3"]
+    pane = one(chromium, "#s3 [data-detail]")
     state = tabular.states[0]
     for context in "MSOTN":
-        (card,) = visible(chromium, f"#s2 .triples .card.{context}")
+        (card,) = visible(chromium, f"#s3 .triples .card.{context}")
         shown = tabular.prompts[f"{state.id}/{context}"].user
         assert card.find_element("css selector", "pre").text in shown
         assert "Direction: " in card.text
-    assert "Target" not in one(chromium, "#s2 .triples .card.D").text
+    assert "Target" not in one(chromium, "#s3 .triples .card.D").text
     extraction = tabular.explanations[1].extraction
     assert extraction not in pane.text  # folded
     assert extraction in pane.get_attribute("textContent")
-    one(chromium, "#s2-tab").send_keys(Keys.ARROW_LEFT)
-    assert [e.get_attribute("id") for e in visible(chromium, "article")] == ["s1"]
+    one(chromium, "#s3-tab").send_keys(Keys.ARROW_LEFT)
+    assert [e.get_attribute("id") for e in visible(chromium, "article")] == ["s2"]
     last = controlled.states[1]
-    one(chromium, "#s1 [data-list]").send_keys(Keys.ARROW_DOWN)
-    said = one(chromium, "#s1 [data-detail]").text
+    one(chromium, "#s2 [data-list]").send_keys(Keys.ARROW_DOWN)
+    said = one(chromium, "#s2 [data-detail]").text
     for target in controlled.study.targets:
         value = next(o.value for o in controlled.outcomes if o.id == f"{last.id}/{target.name}")
         assert f"executed change {controlled.of(target).voice.signed(value)} {target.unit}" in said
@@ -965,17 +985,22 @@ def test_fallbacks_and_undefined_outcomes_can_be_found(opened: Any, view: StudyV
     assert one(opened, "[data-detail]").text == "No state matches."
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_whole_share_fits_on_one_line_of_its_tile(
-    chromium: Any, view: StudyView, tmp_path: Path, width: int
-):
+@pytest.fixture(scope="module")
+def whole_html(view: StudyView) -> str:
+    """A page on which every interval held its outcome."""
     levels = view.metrics["contexts"]["roc_auc"]
     inside = {c: {**levels[c], "coverage": 1.0} for c in "DMS"}
     printed = {c: {**levels["published"][c], "coverage": 1.0} for c in "DMS"}
     contexts = {"roc_auc": {**levels, **inside, "published": printed}}
+    return page.render([replace(view, metrics={**view.metrics, "contexts": contexts})], version="1")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_whole_share_fits_on_one_line_of_its_tile(
+    chromium: Any, whole_html: str, tmp_path: Path, width: int
+):
     file = tmp_path / "whole.html"
-    whole = replace(view, metrics={**view.metrics, "contexts": contexts})
-    file.write_text(page.render([whole], version="1"), encoding="utf-8")
+    file.write_text(whole_html, encoding="utf-8")
     chromium.set_window_size(width, 900)
     chromium.get(file.as_uri())
     found = chromium.execute_script(
@@ -1038,10 +1063,9 @@ def test_three_full_studies_open_and_answer_quickly(chromium: Any, tmp_path: Pat
     assert took / 71 < 100  # milliseconds a state
 
 
-def test_tabs_show_one_study_at_a_time(chromium: Any, view: StudyView, tmp_path: Path):
+def test_tabs_show_one_study_at_a_time(chromium: Any, two_html: str, tmp_path: Path):
     file = tmp_path / "two.html"
-    other = study_view(name="tox21", endpoints=3, contexts=(Context.DESCRIPTION,), scale="full")
-    file.write_text(page.render([view, other], version="1"), encoding="utf-8")
+    file.write_text(two_html, encoding="utf-8")
     chromium.get_log("browser")
     chromium.get(file.as_uri())
     assert len(visible(chromium, "h1")) == 1

@@ -175,6 +175,20 @@ def frozen_once(tmp_path_factory):
     return folder, params
 
 
+@pytest.fixture(scope="module")
+def opened_once(frozen_once, tmp_path_factory):
+    """The frozen project after its outcomes came: opened, decided and on its page."""
+    folder = tmp_path_factory.mktemp("opened") / "there"
+    shutil.copytree(frozen_once[0], folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREDICTIVE_CREDIT_VAULT", str(folder / "vault"))
+        made, params = Project(folder / "p"), frozen_once[1]
+        pipeline.open_and_decide(
+            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
+        )
+    return folder, params
+
+
 class TestOutcomesThatComeLater:
     @pytest.fixture
     def frozen(self, frozen_once, tmp_path, monkeypatch):
@@ -183,6 +197,14 @@ class TestOutcomesThatComeLater:
         shutil.copytree(folder, tmp_path / "frozen")
         monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(tmp_path / "frozen" / "vault"))
         return Project(tmp_path / "frozen" / "p"), params
+
+    @pytest.fixture
+    def opened(self, opened_once, tmp_path, monkeypatch):
+        """A copy of the project whose outcomes came, and of its vault."""
+        folder, params = opened_once
+        shutil.copytree(folder, tmp_path / "opened")
+        monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(tmp_path / "opened" / "vault"))
+        return Project(tmp_path / "opened" / "p"), params
 
     def test_the_forecasts_are_frozen_first_and_the_refusal_says_what_to_do(self, frozen):
         made, params = frozen
@@ -193,11 +215,8 @@ class TestOutcomesThatComeLater:
             open_stage.run(made, params, "table")
         assert not made.study("table").outcomes.exists()
 
-    def test_they_are_opened_and_decided_when_they_do(self, frozen, tmp_path):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
+    def test_they_are_opened_and_decided_when_they_do(self, opened, tmp_path):
+        made, params = opened
         found = evidence.workspace(made, "table")
         assert [e.phase for e in found.ledger][-2:] == [Phase.OPENED, Phase.DECIDED]
         checked = found.json("metrics/checks.json")["commitment"]
@@ -218,12 +237,9 @@ class TestOutcomesThatComeLater:
         assert not made.arrived("table").exists()
 
     @pytest.mark.parametrize("route", ["given", "edited", "removed and given"])
-    def test_other_outcomes_after_the_opening_are_refused(self, frozen, tmp_path, route):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
-        opened = made.study("table").outcomes.read_bytes()
+    def test_other_outcomes_after_the_opening_are_refused(self, opened, tmp_path, route):
+        made, params = opened
+        before = made.study("table").outcomes.read_bytes()
         rows = tables.parse_csv((EXAMPLE / "example_outcomes.csv").read_bytes(), "o")
         rows[0] = rows[0] | {"accuracy_pp": "1.25"}
         path = made.arrived("table") / "outcomes.csv" if route == "edited" else tmp_path / "other.csv"
@@ -233,13 +249,10 @@ class TestOutcomesThatComeLater:
             made.study("table").ledger("opened").unlink()
         with pytest.raises(OutOfOrder, match="and they stand"):
             pipeline.open_and_decide(made, params, "table", None if route == "edited" else path)
-        assert made.study("table").outcomes.read_bytes() == opened
+        assert made.study("table").outcomes.read_bytes() == before
 
-    def test_the_same_values_in_another_format_are_the_same_outcomes(self, frozen, tmp_path):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
+    def test_the_same_values_in_another_format_are_the_same_outcomes(self, opened, tmp_path):
+        made, params = opened
         before = made.study("table").decided.read_bytes()
         rows = tables.parse_csv((EXAMPLE / "example_outcomes.csv").read_bytes(), "o")
         (tmp_path / "same.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -247,11 +260,8 @@ class TestOutcomesThatComeLater:
         assert made.study("table").decided.read_bytes() == before
         assert [p.name for p in made.arrived("table").iterdir()] == ["outcomes.jsonl"]
 
-    def test_outcomes_opened_in_another_project_are_known_in_this_one(self, frozen, tmp_path):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
+    @pytest.mark.usefixtures("opened")
+    def test_outcomes_opened_in_another_project_are_known_in_this_one(self, tmp_path):
         other, others = project(tmp_path / "q", "example_pending.csv")
         fetch.run(other, others, "own")
         features.run(other, others, "own")
@@ -263,11 +273,8 @@ class TestOutcomesThatComeLater:
         checked = tables.read_json(other.study("table").metric("checks"))["commitment"]
         assert checked["status"] == "failed"
 
-    def test_what_is_planned_after_they_were_opened_says_so(self, frozen):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
+    def test_what_is_planned_after_they_were_opened_says_so(self, opened):
+        made, params = opened
         again = replace(params, forecaster=replace(params.forecaster, point="positive"))
         for stage in (plan, forecast, freeze, open_stage, score, decide):
             stage.run(made, again, "table")
@@ -288,11 +295,8 @@ class TestOutcomesThatComeLater:
         assert checked["status"] == "failed"
         assert "a file of outcomes that was there" in checked["planned_after_opening"]
 
-    def test_the_filed_copy_can_be_given_again_and_is_kept(self, frozen):
-        made, params = frozen
-        pipeline.open_and_decide(
-            made, params, "table", EXAMPLE / "example_outcomes.csv", say=lambda line: None
-        )
+    def test_the_filed_copy_can_be_given_again_and_is_kept(self, opened):
+        made, params = opened
         filed = made.arrived("table") / "outcomes.csv"
         before = filed.read_bytes()
         pipeline.open_and_decide(made, params, "table", filed, say=lambda line: None)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import PolynomialFeatures
 
 from predictive_credit.studies.controlled.interventions import PARENT, RECIPES, Recipe
 from predictive_credit.studies.controlled.regimes import Array, Dataset, Sample
+
+# The learners are imported where they are fitted: most stages never fit, and scikit-learn takes seconds.
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
 
 CLIPPED_AT = (0.05, 0.95)  # quantiles of the training rows
 KEPT = 3  # one feature in so many, at least two
@@ -72,6 +73,8 @@ def scores(recipe: Recipe, train: Sample, other: Sample) -> Scores:
 
 def fit(recipe: Recipe, data: Array, labels: Array) -> LogisticRegression:
     """The recipe's logistic regression on (row, feature). The intercept is not penalised."""
+    from sklearn.linear_model import LogisticRegression
+
     weight = "balanced" if recipe.class_balanced else None
     # Far tighter than scikit-learn's tolerance of 1e-4, whose stopping error reaches the third
     # decimal of a log loss.
@@ -89,10 +92,14 @@ def design(recipe: Recipe, train: Sample, inputs: Array) -> tuple[Array, Array]:
         low, high = np.quantile(data, CLIPPED_AT, axis=0)
         data, unseen = np.clip(data, low, high), np.clip(unseen, low, high)
     if recipe.is_selected:
+        from sklearn.feature_selection import SelectKBest, f_classif
+
         kept = SelectKBest(f_classif, k=n_kept(data.shape[1])).fit(data, train.labels)
         data, unseen = kept.transform(data), kept.transform(unseen)
     data, unseen = standardised(data, unseen)
     if recipe.is_quadratic:
+        from sklearn.preprocessing import PolynomialFeatures
+
         products = PolynomialFeatures(degree=2, include_bias=False).fit(data)
         data, unseen = standardised(products.transform(data), products.transform(unseen))
     return data, unseen

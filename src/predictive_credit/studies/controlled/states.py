@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kurtosis
-from sklearn.model_selection import StratifiedKFold
 
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
@@ -76,6 +74,8 @@ def cross_validated(sample: Sample) -> Scores | None:
 
     None where a class has fewer than three rows, for some fold would lack it.
     """
+    from sklearn.model_selection import StratifiedKFold
+
     if min((sample.labels == 0).sum(), (sample.labels == 1).sum()) < FOLDS:
         return None
     found = [
@@ -87,6 +87,8 @@ def cross_validated(sample: Sample) -> Scores | None:
 
 def n_heavy_tailed(inputs: Array) -> int:
     """How many features of (row, feature) have heavy tails, by their excess kurtosis."""
+    from scipy.stats import kurtosis
+
     return int((kurtosis(inputs, axis=0) > HEAVY).sum())
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from predictive_credit.studies.molecular.features import Features
 from predictive_credit.studies.molecular.interventions import PARENT, RECIPES, FingerprintName, Recipe
+
+# The learners are imported where they are fitted: most stages never fit, and scikit-learn takes seconds.
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -93,6 +95,8 @@ def changes(trial: Trial) -> tuple[float, ...] | str:
 
 def held_out_auc(recipe: Recipe, trial: Trial) -> float:
     """ROC AUC on the trial's held-out rows of the recipe's model, fitted on its training rows."""
+    from sklearn.metrics import roc_auc_score
+
     n = trial.n_train
     data = design(recipe, trial)
     model = fit(recipe, data[:n], trial.labels[:n])
@@ -106,6 +110,8 @@ def fit(recipe: Recipe, data: Any, labels: Array) -> LogisticRegression:
     pools; scikit-learn's own tolerance leaves ten times as much, with single outcomes off by .002.
     The intercept is not penalised.
     """
+    from sklearn.linear_model import LogisticRegression
+
     weight = "balanced" if recipe.class_balanced else None
     model = LogisticRegression(C=recipe.c, class_weight=weight, solver="newton-cg", tol=1e-5, max_iter=500)
     return model.fit(data, labels)

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
 from predictive_credit.config import Execution
 from predictive_credit.errors import BadConfig
@@ -142,6 +140,9 @@ def cross_validated_auc(job: tuple[Any, Array]) -> float | None:
     `job` holds sparse fingerprints (row, bits) and labels (row,), in the split's random order.
     None where a class has fewer than three compounds, for some fold would lack it.
     """
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold
+
     bits, labels = job
     if min((labels == 0).sum(), (labels == 1).sum()) < FOLDS:
         return None

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
@@ -144,6 +143,8 @@ def _predicted(
     recipe: Recipe, trial: Trial, label: Array, weight: Array | None, objective: dict[str, Any]
 ) -> Array:
     """Held-out predictions: (row,), or (row, class) of several classes."""
+    import lightgbm
+
     settings = FIXED | objective | {
         "num_leaves": recipe.leaves, "lambda_l2": recipe.l2, "learning_rate": recipe.pace.rate,
         "feature_fraction": recipe.share, "bagging_fraction": recipe.share,
