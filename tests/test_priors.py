@@ -84,7 +84,7 @@ def test_each_target_gets_its_own_burn_in():
 
 
 def test_every_prompt_gets_the_same_reply():
-    model = forecaster.make(chosen("mean"), burn_in(), ONE, locate=no_file)
+    model = made("mean", burn_in(), ONE)
     assert model.answer(prompt("a", seed=1)) == model.answer(prompt("b", seed=2))
     assert model.answer(prompt()).model_resolved == "mean of burn-in synthetic"
 

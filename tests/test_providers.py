@@ -15,7 +15,8 @@ def chosen(**changed: Any) -> config.AnthropicForecaster:
     values: dict[str, Any] = {
         "kind": "anthropic", "watch": "x", "name": "pro", "model": "m-1", "elicitation": "json",
         "temperature": None, "top_p": None, "max_tokens": 64, "acknowledged_models": (),
-        "key_env": "SOME_KEY", "concurrency": 4, "deadline_s": 10.0, "max_cost": None, "base_url": "https://example.org/api/",
+        "key_env": "SOME_KEY", "concurrency": 4, "deadline_s": 10.0, "max_cost": None,
+        "unanswered": "stop", "base_url": "https://example.org/api/",
         "base_url_env": "SOME_URL", "structured": False, "extra": {},
     }  # fmt: skip
     return config.AnthropicForecaster(**values | changed)

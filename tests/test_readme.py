@@ -31,7 +31,10 @@ def test_every_option_of_a_group_is_named(root: Path, group):
 
 def test_every_command_shown_exists(root: Path):
     shown = set(re.findall(r"predictive-credit ([a-z]+)", (root / "README.md").read_text()))
-    assert shown <= {"plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params"}
+    assert shown <= {
+        "plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params", "serve", "exchange",
+        "export",
+    }  # fmt: skip
     assert {"plan", "run", "verify", "bundle", "diff"} <= shown
 
 

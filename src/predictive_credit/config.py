@@ -227,6 +227,7 @@ class Provided(Sampled):
     concurrency: Positive  # calls in flight at once
     deadline_s: Annotated[float, Field(gt=0)]  # for one unit, waiting and retries included
     max_cost: Annotated[float, Field(gt=0)] | None  # USD that this model's replies may cost in this project
+    unanswered: Literal["stop", "fallback"]  # where no unit of a run got content from a server that was there
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)

@@ -11,7 +11,9 @@ from predictive_credit.errors import BadConfig
 from predictive_credit.models.provider import Provider
 
 # What may change without another answer being expected: not part of a reply's key.
-TERMS = ("key_env", "concurrency", "deadline_s", "max_cost", "base_url", "base_url_env", "command")
+TERMS = (
+    "key_env", "concurrency", "deadline_s", "max_cost", "unanswered", "base_url", "base_url_env", "command",
+)  # fmt: skip
 
 
 def make(chosen: config.Provided) -> Provider:

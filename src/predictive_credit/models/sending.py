@@ -279,14 +279,15 @@ class Sender:
             model_resolved=None, attempts=missed.attempts,
         )  # fmt: skip
         self._held.append((unit_id, prompt, reply))
-        if len(self._held) >= max(5, 2 * self._settings.concurrency):
+        is_outage = len(self._held) >= max(5, 2 * self._settings.concurrency)
+        if is_outage and self._settings.unanswered == "stop":
             self._stop_for_outage()
 
     def _finish(self) -> None:
         """The last units without content are settled by the run as a whole."""
         if self._ended.is_set() or not self._held:
             return
-        if self._n_contents:
+        if self._n_contents or self._settings.unanswered == "fallback":
             self._arrived += self._held
         else:
             self._stop_for_outage()
@@ -295,7 +296,8 @@ class Sender:
         last = self._held[-1][2].finish_reason
         self._stop(
             f"{self._who} gave no content to the last {len(self._held)} units, which stay open: {last}",
-            "run the same command again when it is back",
+            "run the same command again when it is back; if it is, and gives these units nothing, "
+            "unanswered=fallback records them as such",
         )
 
     def _stop(self, seen: str, then: str) -> None:
