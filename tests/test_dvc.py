@@ -57,7 +57,7 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     folder = tmp_path_factory.mktemp("dvc")
     made = Shell(folder / "project", folder / "vault")
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("conf", "src"):
+    for name in ("conf", "src", "results/coverage"):
         shutil.copytree(root / name, made.folder / name, ignore=ignore)
     for name in ("dvc.yaml", ".dvcignore", ".gitignore"):
         shutil.copy(root / name, made.folder / name)
@@ -77,6 +77,13 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     execution.write_text(
         execution.read_text().replace("loky", "sequential").replace("n_jobs: 2", "n_jobs: 1")
     )
+    coverage = made.folder / "conf" / "coverage" / "default.yaml"
+    coverage.write_text(
+        coverage.read_text()
+        .replace("populations: 6", "populations: 1")
+        .replace("pilots: 30", "pilots: 2")
+        .replace("calibrated_pilots: 5", "calibrated_pilots: 1")
+    )
     write_table(made.folder / "table.csv", 3)
     write_table(made.folder / "spare.csv", 14)
     made.run("git", "init", "-q", "-b", "main")
@@ -91,7 +98,7 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 def test_every_stage_says_what_it_is_for(root: Path):
     graph = yaml.safe_load((root / "dvc.yaml").read_text())["stages"]
-    assert len(graph) == 13
+    assert len(graph) == 14
     for name, stage in graph.items():
         assert stage.get("do", stage)["desc"].endswith("."), name
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import Markup
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
@@ -548,6 +549,21 @@ def test_the_five_checks_of_all_studies_are_one_table(
         assert f"<td>{units}</td>" in runs
     assert "Inconclusive" in runs
     assert "0 of 4" in runs
+
+
+def test_what_is_no_study_has_a_tab_of_its_own(view: StudyView, controlled: StudyView, html: str):
+    fragment = Markup('<section><h1 id="coverage-title">Mixed</h1></section>')
+    extra = [page.Extra(prefix="coverage", title="Coverage forecasting", html=fragment)]
+    for views, tabs in (([view], 2), ([view, controlled], 4)):
+        shown = Document(page.render(views, version="1", extra=extra))
+        assert shown.open == []
+        buttons = [a for t, a in shown.tags if t == "button" and a.get("role") == "tab"]
+        panels = [a["id"] for t, a in shown.tags if t == "article" and a.get("role") == "tabpanel"]
+        assert [b["aria-controls"] for b in buttons] == panels
+        assert len(buttons) == tabs
+        assert [b["aria-selected"] for b in buttons] == ["true", *["false"] * (tabs - 1)]
+        assert panels[-1] == "coverage"
+    assert page.render([view], version="1.2.3", extra=()) == html
 
 
 def test_a_page_of_one_study_has_the_same_tables_beside_its_decision(html: str):

@@ -14,12 +14,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+SCALARS = frozenset((str, int, float, bool))
+
 
 def plain(value: Any) -> Any:
     """Records, enums, tuples and mappings as plain JSON values.
 
     Raises TypeError for anything that has no single JSON form (a set, a Path, a NumPy scalar).
     """
+    if value is None or type(value) in SCALARS:  # first, since most values are
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Enum):
@@ -28,8 +32,6 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
-    if value is None or type(value) in (str, int, float, bool):
-        return value
     raise TypeError(f"{type(value).__name__} has no canonical form: {value!r}")
 
 

@@ -171,6 +171,34 @@ def _to_judge(add: Add) -> None:
     )
     exchange.add_argument("--csv", type=Path, help="also write every figure as CSV")
     exchange.add_argument("--json", action="store_true", help="print the rows as JSON")
+    _to_forecast_coverage(add)
+
+
+def _to_forecast_coverage(add: Add) -> None:
+    """What tells from a pilot of agents how many tasks all of them solve."""
+    coverage = add(
+        "coverage", "Forecast from a pilot of agents how many tasks all of them together solve.", _coverage,
+        "  predictive-credit coverage matrix.csv --pilot 10",
+        "  predictive-credit coverage matrix.csv --pilot all --agents 60 --target 0.9",
+        "  predictive-credit coverage reports/ --tasks tasks.txt --study",
+        "",
+        "A matrix is a CSV `agent,<task>,...` of 0 and 1, a folder of SWE-bench reports, or one JSON object",
+        "{agent: report}. A pilot that is drawn from it is checked against all its agents; with --pilot all",
+        "the matrix is the pilot, and --agents says how many there are in all, those of the pilot included.",
+        root=False,
+    )  # fmt: skip
+    coverage.add_argument("matrix", type=Path, help="a CSV, a JSON file, or a folder of reports")
+    coverage.add_argument("--pilot", default="10", metavar="K|all", help="agents in the pilot (default: 10)")
+    coverage.add_argument("--agents", type=int, metavar="M", help="agents in all, with --pilot all")
+    coverage.add_argument("--first", action="store_true", help="the matrix's first agents, not random ones")
+    coverage.add_argument("--target", type=float, help="a coverage, 0 to 1: how many agents reach it?")
+    coverage.add_argument("--tasks", type=Path, help="the full list of tasks, for reports that lack it")
+    coverage.add_argument("--seed", type=int, default=1, help="of the pilot and the draws (default: 1)")
+    coverage.add_argument(
+        "--study", action="store_true", help="set every forecaster against the matrix, over many pilots"
+    )
+    coverage.add_argument("--to", type=Path, help="the page (default: coverage.html; none with --json)")
+    coverage.add_argument("--json", action="store_true", help="print one line of JSON instead")
 
 
 def _to_share(add: Add) -> None:
@@ -323,6 +351,21 @@ def _exchange(args: argparse.Namespace) -> int:
     from predictive_credit.stages.exchange import run
 
     print(run(args.root, args.places, measure=args.measure, csv=args.csv, as_json=args.json))
+    return 0
+
+
+def _coverage(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.coverage_forecast import Asked, run
+
+    print(
+        run(
+            Asked(
+                matrix=args.matrix, pilot=args.pilot, agents=args.agents, first=args.first,
+                target=args.target, tasks=args.tasks, seed=args.seed, study=args.study, to=args.to,
+                as_json=args.json,
+            )
+        )
+    )  # fmt: skip
     return 0
 
 

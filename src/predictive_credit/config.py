@@ -396,6 +396,17 @@ class Execution:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
+class Coverage:
+    """Sizes of the synthetic study of coverage forecasts; its populations come from the base seed."""
+
+    populations: Positive  # of each scenario
+    pilots: Positive  # of each size, from each population
+    pilot_sizes: tuple[Annotated[int, Field(ge=2, lt=60)], ...]  # agents; a population has 60
+    replicates: Positive  # of both bootstraps
+    calibrated_pilots: Positive  # the first so many of the rule's size, for the forecaster that takes long
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
 class Params:
     """The whole of params.yaml."""
 
@@ -410,6 +421,7 @@ class Params:
     inference: Inference
     execution: Execution
     prices: Prices | None = None  # a record frozen before there was a table has none
+    coverage: Coverage | None = None  # no study of explanations depends on it
 
 
 PARAMS = TypeAdapter(Params)
@@ -433,6 +445,8 @@ def parse(raw: Any, kinds: Mapping[str, type[StudyConfig]], *, origin: str) -> P
                     f"pools holds {', '.join(sorted(params.pools))}"
                 )
         _check_lists(study.lists(), f"{origin}: studies.{name}")
+    if params.coverage is not None:
+        _check_lists({"pilot_sizes": params.coverage.pilot_sizes}, f"{origin}: coverage")
     return params
 
 

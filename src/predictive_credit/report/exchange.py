@@ -7,6 +7,7 @@ in one table only if they share what was asked: the study's settings, states, in
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -301,7 +302,9 @@ def on_page(views: Sequence[StudyView], names: Sequence[str]) -> tuple[Table, ..
 
     names: what each view is called, in its order.
     """
-    cells = [cell(view, name) for view, name in zip(views, names, strict=True)]
+    shown = Counter(view.name for view in views)
+    named = zip(views, names, strict=True)
+    cells = [cell(view, name) for view, name in named if shown[view.name] > 1 and view.freeze]
     try:
         found = populations(cells)
     except BadSource as error:  # the page shows both runs; only this table cannot hold them

@@ -178,7 +178,7 @@ def influence(
                 markersize=6,
                 label=words.pair(pair),
             )  # fmt: skip
-        axes.set_yticks(range(len(tasks)), [_short(t) for t in tasks])
+        axes.set_yticks(range(len(tasks)), [short(t) for t in tasks])
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.margins(x=0.08)
         _signed_ticks(axes)
@@ -209,7 +209,7 @@ def shares(
             )  # fmt: skip
         if tasks:
             axes.axvline(1 / len(tasks), color=INKS["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
-        axes.set_yticks(range(len(tasks)), [_short(t) for t in tasks])
+        axes.set_yticks(range(len(tasks)), [short(t) for t in tasks])
         axes.set_ylim(len(tasks) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(4))
@@ -240,7 +240,7 @@ def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit
             if xs:
                 mean = sum(xs) / len(xs)
                 axes.plot([mean, mean], [row - 0.34, row + 0.34], color=INKS["M"], linewidth=2.2)
-        axes.set_yticks(range(len(groups)), [_short(words.spaced(g)) for g in groups])
+        axes.set_yticks(range(len(groups)), [short(words.spaced(g)) for g in groups])
         axes.set_ylim(len(groups) - 0.5, -0.5)
         axes.margins(x=0.05)
         _signed_ticks(axes)
@@ -305,7 +305,7 @@ def _said_levels(levels: Sequence[Level], nominal: float, say: Voice) -> str:
     return f"Coverage against the nominal {nominal:.0%}: " + "; ".join(rows)
 
 
-def _short(name: str, longest: int = 24) -> str:
+def short(name: str, longest: int = 24) -> str:
     """A name that leaves room for its row; the tables hold it whole."""
     shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}\u2026"

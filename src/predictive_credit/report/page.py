@@ -94,15 +94,24 @@ class Section:
         return f"{sum(gate.held for gate in self.gates)} of {len(self.gates)}"
 
 
-def render(studies: Sequence[StudyView], *, version: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """A tab of its own that is no study. html is one article's content, whose heading is `prefix`-title."""
+
+    prefix: str  # of every id in it
+    title: str
+    html: Markup
+
+
+def render(studies: Sequence[StudyView], *, version: str, extra: Sequence[Extra] = ()) -> str:
     """The whole page. The same views give the same bytes."""
     style, script = _asset("page.css"), _asset("page.js")
     sections = [section(view, f"s{index}") for index, view in enumerate(studies, start=1)]
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_asset("page.html.j2")).render(
+    template = environment().get_template("page.html.j2")
+    return template.render(
         sections=sections,
+        extra=extra,
+        is_tabbed=len(sections) + len(extra) > 1,
         is_published=any(view.study.published for view in studies),
         version=version,
         policy=policy(style, script),
@@ -114,8 +123,17 @@ def render(studies: Sequence[StudyView], *, version: str) -> str:
         },
         exchange=exchange.on_page(studies, [s.title for s in sections]),
         names=words.CHECK_NAMES,
-        absent=words.ABSENT,
     )
+
+
+def environment(*packages: str) -> jinja2.Environment:
+    """The templates of this package, and of others besides; text is escaped unless it is Markup."""
+    found = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p, ".") for p in (__package__, *packages)]),
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.globals["absent"] = words.ABSENT  # macros that are imported see globals alone
+    return found
 
 
 def policy(style: str, script: str) -> str:

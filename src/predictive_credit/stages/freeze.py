@@ -103,7 +103,7 @@ def scoring_digest(study: Study) -> str:
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
     """The part of params.yaml that one study's result depends on."""
-    whole = config.section(params)
+    whole = {key: value for key, value in config.section(params).items() if key != "coverage"}
     study = params.studies[name]
     used = {study.pool, study.burn_in}
     return whole | {

@@ -24,6 +24,18 @@ class Project:
     def page(self) -> Path:
         return self.root / "report" / "index.html"
 
+    @property
+    def coverage_cells(self) -> Path:
+        return self.root / "data" / "coverage" / "cells.jsonl"
+
+    @property
+    def coverage_evidence(self) -> Path:
+        """Where the committed evidence on coverage forecasts lies, in a clone of this project."""
+        return self.root / "results" / "coverage"
+
+    def coverage_metric(self, name: str) -> Path:
+        return self.root / "metrics" / "coverage" / f"{name}.json"
+
     def raw(self, pool: str) -> Path:
         return self.root / "data" / "raw" / pool
 

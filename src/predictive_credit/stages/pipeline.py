@@ -10,6 +10,7 @@ from predictive_credit.errors import BadConfig, OutOfOrder, PredictiveCreditErro
 from predictive_credit.ledger import Phase
 from predictive_credit.stages import (
     burn_in,
+    coverage_evidence,
     decide,
     evidence,
     execute,
@@ -136,4 +137,5 @@ def _decide(project: Project, params: config.Params, name: str, outcomes: Path |
 
 def _page(project: Project, params: config.Params, say: Say) -> None:
     decided = [study for study in params.studies if project.study(study).decided.exists()]
-    say(report.write([evidence.workspace(project, study) for study in decided], project.page))
+    found = [evidence.workspace(project, study) for study in decided]
+    say(report.write(found, project.page, coverage_evidence.tab(project)))

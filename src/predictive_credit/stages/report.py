@@ -9,9 +9,9 @@ from pathlib import Path
 
 from predictive_credit import __version__, config, tables
 from predictive_credit.errors import OutOfOrder
-from predictive_credit.report.page import render
+from predictive_credit.report.page import Extra, render
 from predictive_credit.report.view import StudyView
-from predictive_credit.stages import evidence, shell
+from predictive_credit.stages import coverage_evidence, evidence, shell
 from predictive_credit.stages.evidence import FILES, Evidence
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
@@ -20,25 +20,23 @@ from predictive_credit.studies import params as study_params
 def run(project: Project, params: config.Params) -> str:
     """Write report/index.html of the project's own studies."""
     found = [evidence.workspace(project, name) for name in params.studies]
-    return write(found, project.page)
+    return write(found, project.page, coverage_evidence.tab(project))
 
 
 def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
     """Write the page of a project's studies, or of bundles."""
     project = Project(root)
-    if not bundles and to is None:
-        return run(project, study_params.load(project.params))
-    found = (
-        [evidence.bundle(folder) for folder in {folder.resolve(): folder for folder in bundles}.values()]
-        if bundles
-        else [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
-    )
-    return write(found, to or project.page)
+    if bundles:
+        folders = {folder.resolve(): folder for folder in bundles}.values()
+        return write([evidence.bundle(folder) for folder in folders], to or project.page)
+    found = [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
+    return write(found, to or project.page, coverage_evidence.tab(project))
 
 
-def write(found: Sequence[Evidence], page: Path) -> str:
+def write(found: Sequence[Evidence], page: Path, extra: Sequence[Extra] = ()) -> str:
     """Render and write, whole or not at all. Raises OutOfOrder before a study is decided."""
-    tables.write_bytes(page, render([view(one) for one in found], version=__version__).encode())
+    html = render([view(one) for one in found], version=__version__, extra=extra)
+    tables.write_bytes(page, html.encode())
     return f"{page}: {len(found)} {'study' if len(found) == 1 else 'studies'}, open it in any browser"
 
 
