@@ -11,7 +11,7 @@ from predictive_credit.records import Prompt, Reply
 
 KEY = "sk-test-0123456789abcdef"
 SETTINGS: dict[str, Any] = {
-    "name": "tried", "model": "asked-for-1", "base_url": "unused", "base_url_env": "TRIED_BASE_URL",
+    "name": "tried", "model": "asked-for-1", "base_url": "http://unused", "base_url_env": "TRIED_BASE_URL",
     "key_env": "TRIED_API_KEY", "concurrency": 2, "deadline_s": 20, "max_cost": None,
     "unanswered": "stop", "structured": True,
     "extra": {}, "temperature": None, "top_p": None, "max_tokens": 16,

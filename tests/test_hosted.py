@@ -32,6 +32,7 @@ Regime: strongest where labels are rare.
 Falsifier: cross-validated ROC AUC does not increase.
 Counterfactual: with balanced labels nothing would change."""
 N_FORECASTS = N_STATES * 6
+COST = (100 * 1.74 + 300 * 0.145 + 50 * 3.48) / 1e6  # USD a call
 
 
 class Hosted:
@@ -107,9 +108,11 @@ def run(made: Project, params: config.Params, *stages: ModuleType) -> None:
 
 def test_a_provider_writes_and_forecasts_a_study_that_verifies(hosted: Hosted, tmp_path: Path):
     made, params = project(tmp_path, "forecaster=pro", "agent=pro")
-    pipeline.run_all(made, params, say=quietly)
+    said: list[str] = []
+    pipeline.run_all(made, params, say=said.append)
     paths = made.study("molecular")
     assert hosted.n_requests == N_STATES + N_FORECASTS
+    assert any(f"{N_STATES} with all six slots filled, {N_STATES * COST:.4f} USD" in line for line in said)
     explanations = tables.read_records(paths.explanations, Explanation)
     assert {e.agent for e in explanations} == {"pro"}
     assert all(e.card.is_complete for e in explanations)
@@ -122,17 +125,38 @@ def test_a_provider_writes_and_forecasts_a_study_that_verifies(hosted: Hosted, t
             "deepseek-v4-pro-0900",
         )
         assert answer.reply.cost_usd is None  # equal replies give equal files
-    cost = (100 * 1.74 + 300 * 0.145 + 50 * 3.48) / 1e6
     for used in tables.read_records(paths.usage, Usage):
-        assert used.cost_usd == pytest.approx(cost)
+        assert used.cost_usd == pytest.approx(COST)
         assert (used.prompt_tokens, used.cached_tokens, used.completion_tokens) == (400, 300, 50)
         assert (used.attempts, used.endpoint) == (1, hosted.url)
     _, findings = verify(tmp_path)
     assert findings == []
     page = made.page.read_text()
-    assert f"{N_FORECASTS * cost:,.4f} USD" in page
+    assert f"{N_FORECASTS * COST:,.4f} USD" in page
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
+
+
+def test_other_terms_after_the_opening_are_the_same_freeze(hosted: Hosted, tmp_path: Path):
+    made, params = project(tmp_path, "forecaster=pro")
+    pipeline.run_all(made, params, say=quietly)
+    paths = made.study("molecular")
+    frozen, replies = paths.freeze.read_bytes(), paths.forecasts.read_bytes()
+    words = ("forecaster.concurrency=3", "forecaster.max_cost=9", "prices.models.deepseek-v4-pro.input=2")
+    pipeline.run_all(*project(tmp_path, "forecaster=pro", *words), say=quietly)
+    assert paths.freeze.read_bytes() == frozen
+    assert tables.read_json(paths.metric("checks"))["commitment"]["status"] == "passed"
+    assert hosted.n_requests == N_FORECASTS
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_bytes(replies)
+    words = (
+        "forecaster=replay", f"forecaster.path={recorded}", "forecaster.elicitation=json",
+        "forecaster.structured=false", "forecaster.top_p=null", "forecaster.max_tokens=256",
+    )  # fmt: skip
+    again, params = project(tmp_path / "again", *words)
+    pipeline.freeze_all(again, params, say=quietly)
+    assert again.study("molecular").forecasts.read_bytes() == replies
+    assert hosted.n_requests == N_FORECASTS
 
 
 def test_a_budget_stops_before_it_is_passed_and_a_higher_one_goes_on(hosted: Hosted, tmp_path: Path):

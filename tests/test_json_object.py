@@ -45,8 +45,11 @@ def test_two_targets_are_read_in_the_studys_order_whatever_theirs():
         f"Let me think. A set {{a, b}} of labels helps.\n\n{GOOD}",
         f"<think>first {GOOD.replace('0.012', '0.5')} no</think>{GOOD}",
         f"<thinking>\n{{}}\n</thinking>\nSure! {GOOD} I hope this helps.",
+        f"a draft {GOOD.replace('0.012', '0.5')} that its template opened\n</think>\n\n{GOOD}",
+        f"Of an empty set {{}} nothing follows. {GOOD}",
+        f"{GOOD}\nOnce more:\n{GOOD}",
     ],
-    ids=["space", "fence", "prose with braces", "thinking", "prose around"],
+    ids=["space", "fence", "prose with braces", "thinking", "prose around", "no opening", "empty", "twice"],
 )
 def test_what_surrounds_the_object_is_forgiven(text: str):
     assert read(text) == (0.012, -0.004, 0.03)
@@ -59,7 +62,7 @@ def test_what_surrounds_the_object_is_forgiven(text: str):
         ("I cannot help with that.", "no JSON object"),
         (GOOD[:-1], "was to hold roc_auc and holds the keys 'point'"),
         (GOOD[:40], "no JSON object"),
-        (GOOD + GOOD, "2 JSON objects"),
+        (GOOD + GOOD.replace("0.012", "0.013"), "2 JSON objects"),
         ('{"forecast": 0.012}', "was to hold roc_auc and holds the keys 'forecast'"),
         ('{"roc_auc": 0.012}', "roc_auc was to hold point, lower, upper and holds 0.012"),
         ('{"roc_auc": [0.012, -0.004, 0.03]}', "roc_auc was to hold point, lower, upper"),

@@ -1,12 +1,13 @@
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from predictive_credit import config
+from predictive_credit import compose, config
 from predictive_credit.errors import BadConfig
 from predictive_credit.forecasters import forecaster
 from predictive_credit.models import providers
+from predictive_credit.studies import params as study_params
 
 HERE = "http://127.0.0.1:1"
 
@@ -56,9 +57,24 @@ def test_what_is_only_terms_does_not_ask_answered_units_again():
         assert forecaster.identity(other) != forecaster.identity(chosen())
 
 
-def test_nothing_secret_of_an_address_reaches_an_artifact():
-    private = replace(
-        chosen(), base_url="https://me:secret@example.org:8080/v1?token=secret#secret", base_url_env=None
-    )
-    assert forecaster.identity(private)["endpoint"] == "https://example.org:8080/v1"
-    assert "secret" not in str(forecaster.identity(private))
+def test_nothing_secret_of_an_address_reaches_an_artifact(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_URL", "https://me:secret@example.org:8080/v1")
+    assert forecaster.identity(chosen())["endpoint"] == "https://example.org:8080/v1"
+    assert "secret" not in str(forecaster.identity(chosen()))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("base_url", "https://me:sk-1@example.org"),
+        ("base_url", "https://example.org?key=sk-1"),
+        ("key_env", "sk-1"),
+    ],
+)
+def test_a_secret_in_the_configuration_is_refused_and_not_shown(root: Path, key: str, value: str):
+    raw = compose.compose(root, ["forecaster=pro"])
+    raw["forecaster"] = config.section(chosen()) | {key: value}
+    with pytest.raises(BadConfig) as refused:
+        study_params.parse(raw)
+    assert f"forecaster.{key}" in str(refused.value)
+    assert "sk-1" not in str(refused.value)

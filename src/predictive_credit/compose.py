@@ -101,6 +101,8 @@ def _one_sentence(asked: str) -> Iterator[None]:
         first = str(error).strip().splitlines()[0].removesuffix(".")
         if key := getattr(error, "full_key", None):
             first = f"{key}: {first}"
+        if key and first.startswith(f"{key}: Missing mandatory value"):
+            first = f"{key} must be given, as {key}=VALUE"
         what = asked or "conf/config.yaml"
         raise BadConfig(f"cannot compose {what}: {first}; the groups and options are in conf/") from None
 

@@ -1,8 +1,8 @@
 """Dataclasses that mirror params.yaml; an unknown key or an impossible value is refused.
 
-Hydra composes conf/ into params.yaml; everything here reads only that file. No class has
-defaults (but for the optional keys of a table in a list of tables): conf/ is the one place where a
-value is chosen.
+Hydra composes conf/ into params.yaml; everything here reads only that file. conf/ is the one place
+where a value is chosen: defaults are left to optional keys of a table in a list of tables, and to what
+a freeze record leaves out, which are the terms of asking and all that came in with a later version.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ STRICT = ConfigDict(extra="forbid")
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Variable = Annotated[str, Field(pattern=r"^[A-Z_][A-Z0-9_]*$")]  # of the environment; a key itself is none
+# Whatever could hold a password belongs in the environment, and a query would end up inside the path.
+Address = Annotated[str, Field(pattern=r"^https?://[^@?#\s]+$")]
+UNSHOWN = ("key_env", "base_url", "base_url_env")  # a refused value may be a secret in the wrong place
 TaskName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]  # part of ids and file names
 
 
@@ -223,19 +227,19 @@ class Provided(Sampled):
     """A model behind a provider. Keys come from the environment, and an address may."""
 
     model: str  # as it is requested
-    key_env: str | None  # the variable that holds the key; None: none is needed
-    concurrency: Positive  # calls in flight at once
-    deadline_s: Annotated[float, Field(gt=0)]  # for one unit, waiting and retries included
-    max_cost: Annotated[float, Field(gt=0)] | None  # USD that this model's replies may cost in this project
-    unanswered: Literal["stop", "fallback"]  # where no unit of a run got content from a server that was there
+    key_env: Variable | None = None  # the variable that holds the key; None: none is needed
+    concurrency: Positive = 1  # calls in flight at once
+    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one unit, retries included
+    max_cost: Annotated[float, Field(gt=0)] | None = None  # USD that the model may cost in this project
+    unanswered: Literal["stop", "fallback"] = "stop"  # where a server that was there gave no content at all
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
 class Endpoint(Provided):
     """A provider that speaks HTTP."""
 
-    base_url: str
-    base_url_env: str | None  # a variable that, where it is set, names another address
+    base_url: Address = "http://127.0.0.1"
+    base_url_env: Variable | None = None  # a variable that, where it is set, names another address
     structured: bool  # hold the answer to a JSON Schema in the provider's own way
     extra: Mapping[str, Any]  # further fields of the request's body, such as thinking
 
@@ -259,7 +263,7 @@ class ClaudeCli(Provided):
     """Sessions of the Claude command line without tools, each a process of its own."""
 
     kind: Literal["claude_cli"]
-    command: str
+    command: str = "claude"
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -292,6 +296,7 @@ class Replay(Elicited):
 
     kind: Literal["replay"]
     path: str
+    structured: bool = True  # whether the recorded forecaster's answers were held to a grammar or a schema
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
@@ -478,8 +483,13 @@ def _first_error(origin: str, *within: Any) -> Iterator[None]:
             del loc[tag]  # the kind, which pydantic names and nobody wrote as a key
         where = ".".join(map(str, (*within, *loc))) or "(top)"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        seen = (
+            "seen something else, not shown here"
+            if loc and loc[-1] in UNSHOWN
+            else f"seen {first['input']!r}"
+        )
         raise BadConfig(
-            f"{origin}: {where}: {said[:1].lower()}{said[1:]}; seen {first['input']!r}{more}; "
+            f"{origin}: {where}: {said[:1].lower()}{said[1:]}; {seen}{more}; "
             "correct it in conf/ or on the command line"
         ) from None
 

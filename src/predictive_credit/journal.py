@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
@@ -55,10 +55,16 @@ class Journal:
         """Commit a reply: one write, then on disk. Raises OutOfOrder if the prompt has one already."""
         self.append_all([(unit_id, prompt, reply)])
 
-    def append_all(self, entries: Sequence[tuple[str, Prompt, Reply]]) -> None:
+    def append_all(
+        self,
+        entries: Sequence[tuple[str, Prompt, Reply]],
+        *,
+        charged: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         """Commit replies that came together: one write for all of them, then on disk.
 
-        Raises OutOfOrder, with nothing written, if a prompt has its reply already.
+        `charged` holds, by unit id, what a budget was charged in USD for a reply of unknown cost. Raises
+        OutOfOrder, with nothing written, if a prompt has its reply already.
         """
         keyed: dict[str, Reply] = {}
         lines = []
@@ -69,6 +75,8 @@ class Journal:
                 raise OutOfOrder(f"{unit_id} has its reply in {self.path} already, and the first one stands")
             keyed[key] = reply
             entry = {"key": key, "unit_id": unit_id, "prompt_digest": prompt_digest, "reply": reply}
+            if unit_id in charged:
+                entry["charged_usd"] = charged[unit_id]
             lines.append(canonical.encode(entry) + b"\n")
         self._write(b"".join(lines), last=entries[-1][0])
         self._replies |= keyed
@@ -110,7 +118,7 @@ class Journal:
             self.repaired = (
                 f"{self.path}: cut off a half-written last line of {len(torn)} bytes; its unit is asked again"
             )
-        return dict(_entries(whole, self.path))
+        return {key: reply for key, reply, _ in _entries(whole, self.path)}
 
     def _write(self, lines: bytes, *, last: str) -> None:
         end = os.fstat(self._file).st_size
@@ -125,28 +133,36 @@ def replies(path: Path) -> Iterator[Reply]:
 
     A journal that does not exist yet holds none. Raises Tampered.
     """
-    data = path.read_bytes() if path.exists() else b""
-    whole, _ = _split(data)
-    for _, reply in _entries(whole, path):
+    for reply, _ in charges(path):
         yield reply
 
 
-def _entries(whole: bytes, path: Path) -> Iterator[tuple[str, Reply]]:
-    """Key and reply of each line. Raises Tampered for a line that no kill can explain."""
+def charges(path: Path) -> Iterator[tuple[Reply, float | None]]:
+    """The same replies, each with what a budget was charged for it in USD where its cost was unknown."""
+    data = path.read_bytes() if path.exists() else b""
+    whole, _ = _split(data)
+    for _, reply, charged in _entries(whole, path):
+        yield reply, charged
+
+
+def _entries(whole: bytes, path: Path) -> Iterator[tuple[str, Reply, float | None]]:
+    """Key, reply and charge of each line. Raises Tampered for a line that no kill can explain."""
     seen: set[str] = set()
     for number, line in enumerate(whole.splitlines(), start=1):
-        key, reply = _entry(line, number, path)
+        key, reply, charged = _entry(line, number, path)
         if key in seen:
             raise Tampered(f"{path} line {number} repeats a key; a unit has one reply")
         seen.add(key)
-        yield key, reply
+        yield key, reply, charged
 
 
-def _entry(line: bytes, number: int, path: Path) -> tuple[str, Reply]:
+def _entry(line: bytes, number: int, path: Path) -> tuple[str, Reply, float | None]:
     try:
         row = json.loads(line)
-        return str(row["key"]), REPLY.validate_python(row["reply"])
-    except (ValueError, TypeError, KeyError, ValidationError):
+        charged = row.get("charged_usd")
+        reply = REPLY.validate_python(row["reply"])
+        return str(row["key"]), reply, None if charged is None else float(charged)
+    except (ValueError, TypeError, KeyError, AttributeError, ValidationError):
         raise Tampered(f"{path} line {number} is not a reply; restore the file") from None
 
 

@@ -7,6 +7,7 @@ the file and says nothing of who made it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -47,6 +48,19 @@ class Filed:
             raise BadSource(
                 f"{self._path} has no forecast of any of the {len(wanted)} units asked for: it "
                 f"{self._begins()}, and the first unit is {wanted[0]} with {', '.join(self._targets)}"
+            )
+        states = {unit_id.rsplit("/", 2)[0] for unit_id in wanted}
+        contexts = {unit_id.rsplit("/", 2)[1] for unit_id in wanted}
+        strangers = [
+            task for task in self._found
+            if not (task.state in states and task.context in contexts and task.target in self._targets)
+        ]  # fmt: skip
+        if strangers:
+            first = strangers[0]
+            print(
+                f"{self._path}: {len(strangers)} of {len(self._found)} forecasts are of no unit asked for, "
+                f"and were passed over, first {first.target} of {first.state} in context {first.context}",
+                file=sys.stderr,
             )
         return found
 

@@ -62,6 +62,8 @@ def sampling(chosen: config.Forecaster, targets: Sequence[Target]) -> Sampling:
 
 def _shape(chosen: config.Forecaster, targets: Sequence[Target]) -> str | None:
     """What the provider can hold an answer to: a grammar in this process, a JSON Schema elsewhere."""
+    if isinstance(chosen, config.Replay) and not chosen.structured:
+        return None
     if not isinstance(chosen, config.Provided):
         return sentence.grammar(targets) if chosen.elicitation == "sentence" else json_object.schema(targets)
     is_held = isinstance(chosen, config.Endpoint) and chosen.structured and chosen.elicitation == "json"

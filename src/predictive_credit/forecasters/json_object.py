@@ -17,7 +17,8 @@ from predictive_credit.records import Forecast, MalformedForecast, Target
 from predictive_credit.wording import FORECAST_KEYS
 
 MAX_CHARACTERS: Final = 200_000  # a longer reply is noise, and trying each of its braces would take long
-_THINKING: Final = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+# Some templates open the thought themselves, so that only its end is in the answer.
+_THINKING: Final = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
 def schema(targets: Sequence[Target]) -> str:
@@ -29,14 +30,17 @@ def schema(targets: Sequence[Target]) -> str:
 def read(text: str, unit_id: str, targets: Sequence[Target]) -> tuple[Forecast, ...]:
     """The forecasts in the one JSON object that the text holds, in each target's unit.
 
-    Thinking, prose and a code fence around the object are passed over; a second object is not, since
-    nobody can say which was meant. Raises MalformedForecast.
+    Thinking, prose and a code fence around the object are passed over; a second one that says something
+    else is not, since nobody can say which was meant. Raises MalformedForecast.
     """
     if len(text) > MAX_CHARACTERS:
         raise MalformedForecast(
             f"unit {unit_id}: {len(text):,} characters where one JSON object was asked for"
         )
-    found = list(_objects(_THINKING.sub(" ", text)))
+    found: list[dict[str, Any]] = []
+    for value in _objects(_THINKING.sub(" ", text)):
+        if value and value not in found:  # an empty pair of braces is prose, and the same again says no more
+            found.append(value)
     if len(found) != 1:
         many = "no JSON object" if not found else f"{len(found)} JSON objects"
         raise MalformedForecast(f"unit {unit_id}: {many} in {shortened(text)!r}")

@@ -170,7 +170,8 @@ class ClaudeCliSession:
         )
         match fault.meaning:
             case "trouble":
-                raise Trouble(said, is_reached=_NOT_REACHED.search(said) is None)
+                is_reached = _NOT_REACHED.search(said) is None
+                raise Trouble(said, is_reached=is_reached, is_rate_limit=fault.is_rate_limit)
             case "rejected":
                 raise self._rejection(said + (self._hint if fault.status in (401, 403) else ""))
             case "prompt":

@@ -15,6 +15,7 @@ SAID_CHARACTERS: Final = 300
 # Timed out, in conflict with itself, too early, too many, gave up waiting; 5xx but for `not implemented`.
 _PASSING: Final = frozenset({408, 409, 425, 429, 499})
 _NOT_IMPLEMENTED: Final = 501
+_TOO_MANY: Final = 429
 _TOO_LARGE: Final = 413
 # An error inside a 200 names its type, which stands for the status it should have had.
 _STATUS_OF: Final[Mapping[str, int]] = {
@@ -61,6 +62,11 @@ class Fault:
         if _is_success(self.status) or is_server_trouble or self.status in _PASSING:
             return "trouble"
         return "prompt" if self._is_about_the_prompt else "rejected"
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether we asked too often or too much, as others may not have."""
+        return self.status == _TOO_MANY
 
     @property
     def _is_about_the_prompt(self) -> bool:

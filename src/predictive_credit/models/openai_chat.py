@@ -14,7 +14,6 @@ from predictive_credit.models import sdk
 from predictive_credit.records import Prompt, Reply
 
 FINISH_REASONS: Final = {"content_filter": "refusal"}
-LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
 class OpenAIChat(sdk.SdkProvider):
@@ -40,13 +39,11 @@ class OpenAIChat(sdk.SdkProvider):
         return response
 
     def _limit(self, prompt: Prompt) -> dict[str, int]:
-        """The answer's limit under the name that the server knows; none where `extra` gives one.
+        """The answer's limit under the name that the server knows.
 
         OpenAI's newer models refuse `max_tokens`; servers compatible with it may never have heard of
         `max_completion_tokens`, and would pass it over and write on and on.
         """
-        if any(name in self.settings.extra for name in LIMITS):
-            return {}
         host = urlsplit(self._base_url).hostname or ""
         is_openai = host.endswith((".openai.com", ".openai.azure.com"))
         return {"max_completion_tokens" if is_openai else "max_tokens": prompt.max_tokens}

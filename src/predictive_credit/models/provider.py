@@ -13,13 +13,18 @@ class Trouble(Exception):
     """No content came back for a reason of transport, so that the unit may be sent again.
 
     is_reached: whether the request got to a server at all; an outage on our side is not the provider's
-    failure to answer. retry_after_s: the wait that the server asked for, in seconds.
+    failure to answer. retry_after_s: the wait that the server asked for, in seconds. is_rate_limit: we
+    asked too often or too much, which says nothing about the unit that met the limit.
     """
 
-    def __init__(self, said: str, *, is_reached: bool = True, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, said: str, *, is_reached: bool = True, retry_after_s: float | None = None,
+        is_rate_limit: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(said)
         self.is_reached = is_reached
         self.retry_after_s = retry_after_s
+        self.is_rate_limit = is_rate_limit
 
 
 class Rejected(Exception):

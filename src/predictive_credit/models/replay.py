@@ -76,7 +76,8 @@ class Replay:
         held = len(self._replies) + sum(map(len, self._by_text.values()))
         raise BadSource(
             f"{self._path} holds {held} replies and none to this prompt; replay the plan "
-            "it was recorded with (same states, explanations, sampling settings and seed)"
+            "it was recorded with (same states, explanations, elicitation, structured, sampling settings "
+                "and seed)"
         )
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import time
@@ -31,6 +32,12 @@ from predictive_credit.records import Prompt, Reply
 NO_KEY: Final = "none"  # the SDKs insist on a key; a server that needs none does not look at it
 CONNECT_S: Final = 15.0  # a server that is there is reached sooner
 MIN_SECRET: Final = 4  # characters; anything shorter is no secret and occurs in any text
+# What the request is made of, and what is sent once: the budget counts on both.
+OWN_FIELDS: Final = (
+    "model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stream",
+)  # fmt: skip
+# They log whole addresses, a user and a query in them too, at a level that people log at.
+_TALKATIVE: Final = ("httpx2", "httpx", "httpcore2", "httpcore", "anthropic", "openai")
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 _NEVER_SENT: Final = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol)
 _LIKE_A_KEY: Final = re.compile(r"\bsk-[\w*.-]{4,}|[\w-]*\*{3,}[\w-]*")  # a wrong key, as providers quote it
@@ -42,8 +49,9 @@ class SdkProvider(ABC):
     content: ClassVar[str]  # the key that no reply's body lacks
 
     def __init__(self, chosen: config.Endpoint, *, base_url: str, key: str | None) -> None:
-        """Raises BadConfig for an address or a key that no request could be made with."""
+        """Raises BadConfig for an address, a key or an extra field that no request could be made with."""
         _check_address(chosen, base_url)
+        _check_extra(chosen)
         _check_key(chosen, key)
         self.name = chosen.name
         self.settings = chosen
@@ -67,6 +75,7 @@ class SdkProvider(ABC):
     async def answer(self, prompt: Prompt, *, timeout_s: float) -> Delivery:
         """The reply to one prompt, from one request. Raises Trouble or Rejected."""
         if self._client is None:  # inside the running loop, to which its connections belong
+            _hush()
             self._client = self._connected()
         started = time.perf_counter()
         response = await self._response(prompt, timeout_s)
@@ -105,7 +114,11 @@ class SdkProvider(ABC):
         said = http_faults.shortened(self._sanitised(str(fault)))  # in this order: half a key is one too
         match fault.meaning:
             case "trouble":
-                raise Trouble(said, retry_after_s=rate_limits.retry_after_s(response.headers, now))
+                raise Trouble(
+                    said,
+                    retry_after_s=rate_limits.retry_after_s(response.headers, now),
+                    is_rate_limit=fault.is_rate_limit,
+                )
             case "rejected":
                 raise self._rejection(said + self._hint(fault.status))
             case "prompt":
@@ -161,6 +174,13 @@ def unseen(prefix: str) -> Iterator[None]:
         yield
     finally:
         os.environ.update(kept)
+
+
+def _hush() -> None:
+    """Let the libraries below say no more than warnings, whatever the root logger is set to."""
+    for name in _TALKATIVE:
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))
 
 
 def request_error(raised: Exception) -> httpx2.RequestError:
@@ -240,9 +260,23 @@ def _check_address(chosen: config.Endpoint, base_url: str) -> None:
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False
-    if not is_usable:  # not quoted: what is no address may hold anything, a password too
-        where = "base_url" if chosen.base_url_env is None else f"{chosen.base_url_env} or base_url"
+    # Not quoted: what is no address may hold anything, a password too.
+    where = "base_url" if chosen.base_url_env is None else f"{chosen.base_url_env} or base_url"
+    if not is_usable:
         raise BadConfig(f"{chosen.name}: {where} is no address such as http://localhost:8080/v1; correct it")
+    if "?" in base_url or "#" in base_url:
+        raise BadConfig(
+            f"{chosen.name}: {where} holds a query or a fragment (from `?` or `#` on), behind which a "
+            "request's own path would be lost; leave it out"
+        )
+
+
+def _check_extra(chosen: config.Endpoint) -> None:
+    if found := [field for field in OWN_FIELDS if field in chosen.extra]:
+        raise BadConfig(
+            f"{chosen.name}: extra may not hold {', '.join(found)}, for the request's own fields are set by "
+            "settings that a budget counts on; take it out (for an answer's limit there is max_tokens)"
+        )
 
 
 def _check_key(chosen: config.Endpoint, key: str | None) -> None:
@@ -256,5 +290,5 @@ def _check_key(chosen: config.Endpoint, key: str | None) -> None:
 def _secrets(base_url: str, key: str | None) -> tuple[str, ...]:
     """What must never be said, the longest first."""
     parts = urlsplit(base_url)
-    candidates = {key or "", parts.password or parts.username or "", parts.query}
+    candidates = {key or "", parts.password or parts.username or ""}
     return tuple(sorted((c for c in candidates if len(c) >= MIN_SECRET), key=len, reverse=True))

@@ -88,6 +88,8 @@ def run(
         path, name=name, port=port, threads=threads, grammar=grammar, parallel=parallel, key=key
     ) as served:
         say(GUIDE.format(name=name, url=served.url, key="none" if key is None else "YOUR_KEY"))
+        if grammar is not None and not sdk.is_schema(grammar):
+            say("Every answer is held to one form: forecasts need forecaster.elicitation=sentence.")
         try:
             (wait or threading.Event().wait)()
         except KeyboardInterrupt:

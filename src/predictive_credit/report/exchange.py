@@ -15,6 +15,7 @@ from typing import Any
 
 from predictive_credit import canonical
 from predictive_credit.errors import BadSource
+from predictive_credit.models.providers import TERMS
 from predictive_credit.records import Target
 from predictive_credit.report import words
 from predictive_credit.report.tables import Table, dig, mapping
@@ -27,10 +28,7 @@ SHARED = ("scale", "pool", "seed", "settings", "states", "outcomes")  # by all c
 NOT_RUN = "not run"
 
 # How a model is reached and how fast, not what is asked of it: no two models differ by these alone.
-OPERATIONS = frozenset({
-    "watch", "threads", "prefix_cache", "concurrency", "deadline_s", "max_cost", "key_env",
-    "base_url_env", "command", "acknowledged_models",
-})  # fmt: skip
+OPERATIONS = frozenset({*TERMS, "watch", "threads", "prefix_cache", "acknowledged_models"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

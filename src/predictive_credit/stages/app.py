@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from predictive_credit import compose, config, tables
-from predictive_credit.errors import PredictiveCreditError, Tampered
+from predictive_credit.errors import PredictiveCreditError, Stopped, Tampered
 from predictive_credit.stages import pipeline
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
@@ -65,6 +65,8 @@ def _job(composed: object, *, freeze_only: bool) -> Job:
     if sweep is not None:  # what it lists is no longer all there is
         (sweep / pipeline.SWEEP).unlink(missing_ok=True)
     params, ended = None, False
+    # A run without it begins in a new folder, where nothing is answered yet.
+    resume = f"hydra.run.dir={folder}" if sweep is None else f"hydra.sweep.dir={sweep}"
     try:
         values = compose.plain(composed, asked)
         params = study_params.parse(values, origin=asked)
@@ -75,7 +77,10 @@ def _job(composed: object, *, freeze_only: bool) -> Job:
         print(f"{asked}: {folder}")
         ended = True
     except PredictiveCreditError as error:
-        print(f"error: {asked}: {error}", file=sys.stderr)
+        again = f" ({resume}, with the same words otherwise)" if isinstance(error, Stopped) else ""
+        print(f"error: {asked}: {error}{again}", file=sys.stderr)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"run the same words with {resume}") from None
     return Job(folder=folder, sweep=sweep, asked=asked, params=params, ended=ended)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from predictive_credit import config, tables
 from predictive_credit.agents import agent, extractor
@@ -11,8 +12,10 @@ from predictive_credit.agents.playbook import Playbook
 from predictive_credit.agents.rules import RulesReader
 from predictive_credit.journal import Journal
 from predictive_credit.models import asking
+from predictive_credit.models.model import Model
+from predictive_credit.models.provider import Provider
 from predictive_credit.planning import source_unit
-from predictive_credit.records import BurnIn, Explanation, PromptText, Source, State, UnitKind
+from predictive_credit.records import BurnIn, Explanation, Prompt, PromptText, Reply, Source, State, UnitKind
 from predictive_credit.sources import wheels
 from predictive_credit.stages import shell, spending
 from predictive_credit.stages.paths import Project
@@ -29,17 +32,15 @@ def run(project: Project, params: config.Params, name: str) -> str:
         Journal(paths.journal("extract"), extractor.identity(params.extractor)) as readings,
     ):
         if study.given is not None:
-            written = list(study.given(setting))
+            written, asked = list(study.given(setting)), list[Reply]()
         else:
-            purse = spending.purse(project, params, params.agent)
-            written = elicited(
-                study, states, burn_in, params, journal, title=f"{name} explanations", purse=purse
-            )
-        purse = spending.purse(project, params, params.extractor)
-        explanations = read(study, written, params, readings, title=f"{name} extractions", purse=purse)
+            title = f"{name} explanations"
+            written, asked = elicited(study, states, burn_in, project, params, journal, title=title)
+        title = f"{name} extractions"
+        explanations, extracted = read(study, written, project, params, readings, title=title)
     explanations.sort(key=lambda e: e.id)
     tables.write_records(paths.explanations, explanations, scale=params.scale)
-    return f"{name}: {said(explanations)}"
+    return f"{name}: {said(explanations)}{spending.said([*asked, *extracted])}"
 
 
 def sources(
@@ -69,47 +70,70 @@ def extractions(
 
 
 def elicited(
-    study: Study, states: Sequence[State], burn_in: BurnIn, params: config.Params, journal: Journal,
-    *, title: str, purse: asking.Purse | None,
-) -> list[Explanation]:  # fmt: skip
-    """What the agent writes about every state and source.
+    study: Study, states: Sequence[State], burn_in: BurnIn, project: Project, params: config.Params,
+    journal: Journal, *, title: str,
+) -> tuple[list[Explanation], list[Reply]]:  # fmt: skip
+    """What the agent writes about every state and source, and its replies.
 
     A model is asked once for good. The playbook is rules, not calls: it writes anew each time, for its
     rules may have changed.
     """
-    chosen, asked = params.agent, []
+    chosen = params.agent
+    asked = []
     for state, source, text in sources(study, states, params):
         seed = source_unit(state.id, UnitKind.ELICIT, text, seed=params.seed).seed
         asked.append((state, source, text.key, text.prompt(seed)))
-    author = agent.make(chosen, burn_in, study.textbook, study.targets, locate=wheels.gguf)
-    if isinstance(author, Playbook):
-        replies = {key: author.write(state, source, prompt) for state, source, key, prompt in asked}
+    prompts = [(key, prompt) for _, _, key, prompt in asked]
+    if isinstance(chosen, config.Playbook):
+        author = agent.make(chosen, burn_in, study.textbook, study.targets, locate=wheels.gguf)
+        playbook = cast(Playbook, author)
+        replies = {key: playbook.write(state, source, prompt) for state, source, key, prompt in asked}
     else:
-        prompts = [(key, prompt) for _, _, key, prompt in asked]
-        replies = asking.ask(prompts, author, journal, title=title, purse=purse)
-    return [agent.explanation(state.id, source, chosen.name, replies[key]) for state, source, key, _ in asked]
+        replies = told(
+            prompts, journal, title=title, purse=lambda: spending.purse(project, params, chosen),
+            make=lambda: cast(
+                Model | Provider,
+                agent.make(chosen, burn_in, study.textbook, study.targets, locate=wheels.gguf),
+            ),
+        )  # fmt: skip
+    written = [
+        agent.explanation(state.id, source, chosen.name, replies[key]) for state, source, key, _ in asked
+    ]
+    return written, list(replies.values())
 
 
 def read(
-    study: Study, written: Sequence[Explanation], params: config.Params, journal: Journal,
-    *, title: str, purse: asking.Purse | None,
-) -> list[Explanation]:  # fmt: skip
-    """The explanations with the cards that the extractor read, where the study has them read."""
-    by_id = {e.id: e for e in written}
+    study: Study, written: Sequence[Explanation], project: Project, params: config.Params,
+    journal: Journal, *, title: str,
+) -> tuple[list[Explanation], list[Reply]]:  # fmt: skip
+    """The explanations with the cards that the extractor read, where it reads any, and its replies."""
+    by_id, chosen = {e.id: e for e in written}, params.extractor
     asked, read_by = [], {}
     for explanation, text in extractions(study, written, params):
         unit = source_unit(explanation.state_id, UnitKind.EXTRACT, text, seed=params.seed)
         asked.append((text.key, text.prompt(unit.seed)))
         read_by[text.key] = explanation.id
-    if asked:
-        reader = extractor.make(params.extractor, locate=wheels.gguf)
-        if isinstance(reader, RulesReader):
-            replies = {key: reader.answer(prompt) for key, prompt in asked}
-        else:
-            replies = asking.ask(asked, reader, journal, title=title, purse=purse)
-        for key, _ in asked:
-            by_id[read_by[key]] = extractor.extracted(by_id[read_by[key]], replies[key])
-    return list(by_id.values())
+    if isinstance(chosen, config.Rules):
+        rules = RulesReader(name=chosen.name)
+        replies = {key: rules.answer(prompt) for key, prompt in asked}
+    else:
+        replies = told(
+            asked, journal, title=title, purse=lambda: spending.purse(project, params, chosen),
+            make=lambda: extractor.make(chosen, locate=wheels.gguf),
+        )  # fmt: skip
+    for key, _ in asked:
+        by_id[read_by[key]] = extractor.extracted(by_id[read_by[key]], replies[key])
+    return list(by_id.values()), list(replies.values())
+
+
+def told(
+    asked: Sequence[tuple[str, Prompt]], journal: Journal, *, title: str,
+    purse: Callable[[], asking.Purse | None], make: Callable[[], Model | Provider],
+) -> dict[str, Reply]:  # fmt: skip
+    """Replies by unit id. Where all are journalled, no model is loaded and no key is needed."""
+    if all(journal.get(prompt) is not None for _, prompt in asked):
+        return asking.answered(asked, journal)
+    return asking.ask(asked, make(), journal, title=title, purse=purse())
 
 
 def said(explanations: Sequence[Explanation]) -> str:

@@ -59,14 +59,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
     fallbacks = sum(a.is_fallback for a in answers)
     return (
         f"{name}: {len(answers)} forecasts by {chosen.name} ({known} were answered before, "
-        f"{fallbacks} unreadable and now the fallback{cost(answers)})"
+        f"{fallbacks} unreadable and now the fallback{spending.said([a.reply for a in answers])})"
     )
-
-
-def cost(answers: Sequence[Answer]) -> str:
-    """What the answers cost together, in words; nothing where no cost is known."""
-    known = [a.reply.cost_usd for a in answers if a.reply.cost_usd is not None]
-    return f", {sum(known):.4f} USD" if known else ""
 
 
 def prompt_of(unit: Unit, texts: dict[str, PromptText]) -> Prompt:

@@ -27,6 +27,7 @@ from predictive_credit import (
 from predictive_credit.errors import OutOfOrder, Tampered
 from predictive_credit.forecasters import forecaster, json_object, possible, sentence
 from predictive_credit.ledger import Phase
+from predictive_credit.models import providers
 from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
 from predictive_credit.stages import openings, shell
 from predictive_credit.stages.paths import Project, StudyPaths
@@ -103,7 +104,10 @@ def scoring_digest(study: Study) -> str:
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
     """The part of params.yaml that one study's result depends on."""
-    whole = {key: value for key, value in config.section(params).items() if key != "coverage"}
+    whole = {k: v for k, v in config.section(params).items() if k not in ("coverage", "prices")}
+    for who in ("forecaster", "agent", "extractor"):  # on which terms it was asked changes no answer
+        if isinstance(getattr(params, who), config.Provided):
+            whole[who] = {k: v for k, v in whole[who].items() if k not in providers.TERMS}
     study = params.studies[name]
     used = {study.pool, study.burn_in}
     return whole | {

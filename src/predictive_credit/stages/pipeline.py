@@ -23,6 +23,7 @@ from predictive_credit.stages import (
     report,
     score,
     shell,
+    spending,
     states,
 )  # fmt: skip
 from predictive_credit.stages import open as open_stage
@@ -121,6 +122,7 @@ def freeze_all(project: Project, params: config.Params, say: Say = print) -> Non
 
 
 def _run(project: Project, params: config.Params, stages: tuple[Run, ...], say: Say) -> None:
+    spending.check(project, params)
     for pool in params.pools:
         for stage in POOL_STAGES:
             say(stage(project, params, pool))

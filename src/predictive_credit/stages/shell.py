@@ -30,10 +30,9 @@ def guarded(action: Callable[[], int]) -> int:
     except PredictiveCreditError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(
-            "interrupted; what was committed is kept, run the same command again to resume", file=sys.stderr
-        )
+    except KeyboardInterrupt as stopped:
+        how = stopped.args[0] if stopped.args else "run the same command again"
+        print(f"interrupted; what was committed is kept, {how} to resume", file=sys.stderr)
         return 130
 
 

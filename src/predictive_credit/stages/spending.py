@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from predictive_credit import config, journal
 from predictive_credit.errors import BadConfig
+from predictive_credit.models import providers
 from predictive_credit.models.asking import Purse
+from predictive_credit.models.sending import Till
+from predictive_credit.records import Reply
 from predictive_credit.stages.paths import Project
 
 
@@ -25,9 +30,39 @@ def purse(
             f"{chosen.model} (it has {known}); write its price there, or leave max_cost null"
         )
     spent = sum(
-        reply.cost_usd or 0.0
+        _charge(reply, charged, price)
         for file in sorted((project.root / "data").glob("*/journal/*.jsonl"))
-        for reply in journal.replies(file)
+        for reply, charged in journal.charges(file)
         if reply.model_requested == chosen.model
     )
     return Purse(price=price, spent_usd=spent)
+
+
+def _charge(reply: Reply, charged: float | None, price: config.Price | None) -> float:
+    """A reply's cost; what a budget was charged, or today's price comes to, where nobody knew it then."""
+    if reply.cost_usd is not None:
+        return reply.cost_usd
+    if charged is not None:
+        return charged
+    return Till(price, spent_usd=0.0, max_cost=None).cost(reply) or 0.0
+
+
+def said(replies: Sequence[Reply]) -> str:
+    """What replies cost together, and under which ids, if several, they were served: `, 0.0123 USD`."""
+    costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
+    served = sorted({reply.model_resolved for reply in replies if reply.model_resolved is not None})
+    under = f", served as {' and '.join(served)}" if len(served) > 1 else ""
+    return (f", {sum(costs):.4f} USD" if costs else "") + under
+
+
+def check(project: Project, params: config.Params) -> None:
+    """Raise BadConfig for a key or a price that is missing, before anything is computed or paid.
+
+    Where some replies are journalled already, the rest may need neither.
+    """
+    if any(file.stat().st_size for file in (project.root / "data").glob("*/journal/*.jsonl")):
+        return
+    for chosen in (params.forecaster, params.agent, params.extractor):
+        if isinstance(chosen, config.Provided):
+            providers.key(chosen)
+            purse(project, params, chosen)
