@@ -551,7 +551,7 @@ def test_a_rate_limit_longer_than_a_deadline_is_waited_through(path: Path, retry
     replies = ask(path, provider, units(20))
     assert {k: r.text for k, r in replies.items()} == {f"unit/{k}": f"reply {k}" for k in range(20)}
     assert list(dict.fromkeys(provider.seeds)) == list(range(20))
-    times = {seed: at for seed, at in provider.sent}
+    times = dict(provider.sent)
     assert times.pop(19) > max(at for seed, at in times.items() if seed < 18)  # none was set aside
 
 

@@ -22,6 +22,11 @@ def test_what_passes_is_trouble(status: int):
     assert fault(status, "<html>Bad gateway</html>").meaning == "trouble"
 
 
+@pytest.mark.parametrize("status", [408, 429, 500, 503, 529])
+def test_a_429_alone_is_a_rate_limit(status: int):
+    assert fault(status, error("api_error")).is_rate_limit == (status == 429)
+
+
 @pytest.mark.parametrize("status", [304, 400, 401, 402, 403, 404, 405, 422, 501])
 def test_what_every_request_would_meet_ends_asking(status: int):
     assert fault(status, error("invalid_request_error", "temperature: unknown field")).meaning == "rejected"

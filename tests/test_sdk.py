@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +94,17 @@ def test_an_overloaded_server_is_trouble_and_is_asked_only_once(make: Make):
             reply(make(server.url))
         assert (caught.value.is_reached, caught.value.retry_after_s) == (True, 7.0)
         assert len(server.got) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "is_rate_limit"),
+    [(429, "rate_limit_error", True), (200, "rate_limit_error", True), (529, "overloaded_error", False)],
+)
+def test_a_rate_limit_is_told_from_other_trouble(make: Make, status: int, kind: str, is_rate_limit: bool):
+    body = {"type": "error", "error": {"type": kind, "message": "Slow down."}}
+    with scripted(Said(status=status, body=body)) as server, pytest.raises(Trouble) as caught:
+        reply(make(server.url))
+    assert caught.value.is_rate_limit == is_rate_limit
 
 
 def test_an_error_inside_a_200_is_trouble(make: Make):
@@ -206,6 +218,39 @@ def test_an_address_that_is_none_is_one_sentence_that_does_not_quote_it(make: Ma
     ) as caught:
         make(url)
     assert "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://host/v1?key=secret", "https://host/v1#secret", "https://host/v1?"])
+def test_an_address_with_a_query_or_a_fragment_is_one_sentence_that_does_not_quote_it(make: Make, url: str):
+    with pytest.raises(
+        BadConfig, match=r"^tried: TRIED_BASE_URL or base_url holds a query or a fragment .* leave it out$"
+    ) as caught:
+        make(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", sdk.OWN_FIELDS)
+def test_an_extra_field_that_would_pass_the_budget_by_is_refused(make: Make, field: str):
+    with pytest.raises(BadConfig, match=rf"^tried: extra may not hold {field}, .* there is max_tokens\)$"):
+        make("http://127.0.0.1:9", extra={"top_k": 0, field: 9})
+
+
+def test_nothing_secret_of_an_address_or_a_key_is_logged_by_whoever_logs(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for name in ("httpx2", "httpx", "httpcore2", "httpcore", "anthropic", "openai"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.NOTSET)
+        logging.getLogger(name).manager._clear_cache()  # type: ignore[attr-defined]
+    log = tmp_path / "log"
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.root.level)
+    logging.basicConfig(level=logging.INFO, filename=log)
+    with scripted(Said(body=FINE)) as server:
+        reply(make(server.url.replace("://", "://somebody:password@")))
+    logging.info("the log is written")
+    logging.root.handlers[0].close()
+    assert "the log is written" in log.read_text()
+    assert not any(part in log.read_text() for part in (KEY, "somebody", "password", "127.0.0.1"))
 
 
 @pytest.mark.parametrize("key", ["sk-one\nsk-two", "sk-“quoted”"], ids=["line break", "quotes"])

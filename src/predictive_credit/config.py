@@ -229,7 +229,7 @@ class Provided(Sampled):
     model: str  # as it is requested
     key_env: Variable | None = None  # the variable that holds the key; None: none is needed
     concurrency: Positive = 1  # calls in flight at once
-    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one unit, retries included
+    deadline_s: Annotated[float, Field(gt=0)] = 120.0  # for one unit, retries included, asked-for pauses not
     max_cost: Annotated[float, Field(gt=0)] | None = None  # USD that the model may cost in this project
     unanswered: Literal["stop", "fallback"] = "stop"  # where a server that was there gave no content at all
 

@@ -53,7 +53,7 @@ def ask(
 
     Closes the model. With a `title` there is a progress bar on stderr. Ctrl-C stops after what is in
     flight is committed, and raises KeyboardInterrupt; a second one does not wait. Raises Stopped where
-    a provider's budget is used up, or it is not there, or will not take our requests.
+    a provider's budget or quota is used up, or it is not there, or will not take our requests.
     """
     if journal.repaired is not None:
         print(journal.repaired, file=sys.stderr)

@@ -77,7 +77,7 @@ class Replay:
         raise BadSource(
             f"{self._path} holds {held} replies and none to this prompt; replay the plan "
             "it was recorded with (same states, explanations, elicitation, structured, sampling settings "
-                "and seed)"
+            "and seed)"
         )
 
     def close(self) -> None:

@@ -321,7 +321,7 @@ class Sender:
             self._stop(
                 f"{self._who} has had us wait {self._waits.total:,.0f} s without content, as where a rate "
                 f"limit or a quota is used up: {trouble}",
-                "run the same command again when there is some, perhaps with a smaller concurrency",
+                "run the same command again when it takes requests again, perhaps with a smaller concurrency",
             )
 
     async def _keep(self, entry: Entry) -> None:
@@ -338,6 +338,7 @@ class Sender:
         self._write()
 
     def _warn(self, last: Reply) -> None:
+        """Tell that a setting, and no unit, seems to be why nothing is finished."""
         print(
             f"\nthe first {self._few} replies of {self._who} are all cut off or errors, the last one "
             f"{last.finish_reason!r}; if that is not what you want, press Ctrl-C and raise max_tokens, turn "
