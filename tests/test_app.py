@@ -90,7 +90,7 @@ def opened(frozen: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     shutil.copytree(frozen.vault, made.vault)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREDICTIVE_CREDIT_VAULT", str(made.vault))
-        patch.setattr(report, "write", lambda found, page: str(page))
+        patch.setattr(report, "write", lambda found, page, *tabs: str(page))
         pipeline.open_sweep(made.folder, say=said_nothing)
     return made
 
@@ -131,7 +131,7 @@ class TestFreezeOnly:
 
     def test_opening_again_changes_nothing(self, opened: Sweep, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(opened.vault))
-        monkeypatch.setattr(report, "write", lambda found, page: str(page))
+        monkeypatch.setattr(report, "write", lambda found, page, *tabs: str(page))
         ledgers = [opened.job(name).study(STUDY).decided for name in ("0", "1")]
         before = [path.read_bytes() for path in ledgers]
         pipeline.open_sweep(opened.folder, say=said_nothing)
@@ -173,7 +173,7 @@ class TestNothingOpensEarly:
 def test_outcomes_that_came_later_open_every_cell_of_a_sweep(
     frozen: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(report, "write", lambda found, page: str(page))
+    monkeypatch.setattr(report, "write", lambda found, page, *tabs: str(page))
     states = some_states(tmp_path / "pending.csv", "example_pending.csv")
     came = some_states(tmp_path / "came.csv", "example_outcomes.csv")
     jobs = []

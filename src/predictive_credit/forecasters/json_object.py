@@ -16,7 +16,8 @@ from predictive_credit.forecasters.possible import check_possible, shortened
 from predictive_credit.records import Forecast, MalformedForecast, Target
 from predictive_credit.wording import FORECAST_KEYS
 
-MAX_CHARACTERS: Final = 200_000  # a longer reply is noise, and trying each of its braces would take long
+MAX_CHARACTERS: Final = 200_000  # a longer reply is noise
+MAX_BRACES: Final = 1_000  # tried at most: a failed try costs the length of the text before it
 # Some templates open the thought themselves, so that only its end is in the answer.
 _THINKING: Final = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
@@ -59,7 +60,9 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     """Every whole JSON object, outermost ones only; braces that begin none are prose."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
     at = text.find("{")
-    while at >= 0:
+    for _ in range(MAX_BRACES):
+        if at < 0:
+            return
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
