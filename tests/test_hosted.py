@@ -142,8 +142,8 @@ def test_other_terms_after_the_opening_are_the_same_freeze(hosted: Hosted, tmp_p
     pipeline.run_all(made, params, say=quietly)
     paths = made.study("molecular")
     frozen, replies = paths.freeze.read_bytes(), paths.forecasts.read_bytes()
-    words = ("forecaster.concurrency=3", "forecaster.max_cost=9", "prices.models.deepseek-v4-pro.input=2")
-    pipeline.run_all(*project(tmp_path, "forecaster=pro", *words), say=quietly)
+    terms = ("forecaster.concurrency=3", "forecaster.max_cost=9", "prices.models.deepseek-v4-pro.input=2")
+    pipeline.run_all(*project(tmp_path, "forecaster=pro", *terms), say=quietly)
     assert paths.freeze.read_bytes() == frozen
     assert tables.read_json(paths.metric("checks"))["commitment"]["status"] == "passed"
     assert hosted.n_requests == N_FORECASTS

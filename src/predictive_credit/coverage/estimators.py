@@ -127,10 +127,12 @@ def _beta_ratios(b: Array, both: Array, sizes: Counts) -> Array:
     """B(a, b + m) / B(a, b) for each size m, (..., sizes), as a product of m factors; both: a + b."""
     found = np.empty((*b.shape, len(sizes)))
     asked = set(sizes.tolist())
-    product, factor = np.ones_like(b), np.empty_like(b)
+    product, top, bottom = np.ones_like(b), np.empty_like(b), np.empty_like(b)
     for used in range(1, max(asked, default=0) + 1):
-        np.divide(b + (used - 1), both + (used - 1), out=factor)
-        product *= factor
+        np.add(b, used - 1, out=top)
+        np.add(both, used - 1, out=bottom)
+        np.divide(top, bottom, out=top)
+        product *= top
         if used in asked:
             found[..., sizes == used] = product[..., None]
     return found
