@@ -71,7 +71,7 @@ def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
         (("verify", "nowhere"), "nowhere is neither a project"),
         (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
         (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
-        (("run", "pool=csv"), "cannot compose pool=csv: pools.csv.path: Missing mandatory value: "),
+        (("run", "pool=csv"), "cannot compose pool=csv: pools.csv.path must be given, as pools.csv.path=VALUE"),
         (
             ("run", "pool=csvx"),
             "cannot compose pool=csvx: In 'studies/molecular': Could not find 'pool/csvx'; ",
