@@ -71,7 +71,10 @@ def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
         (("verify", "nowhere"), "nowhere is neither a project"),
         (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
         (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
-        (("run", "pool=csv"), "cannot compose pool=csv: pools.csv.path must be given, as pools.csv.path=VALUE"),
+        (
+            ("run", "pool=csv"),
+            "cannot compose pool=csv: pools.csv.path must be given, as pools.csv.path=VALUE",
+        ),
         (
             ("run", "pool=csvx"),
             "cannot compose pool=csvx: In 'studies/molecular': Could not find 'pool/csvx'; ",
@@ -146,7 +149,8 @@ def test_fetch_brings_the_embedded_model_of_forecaster_and_agent_too(capsys, mon
 def test_help_teaches_every_subcommand_with_an_example(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for name in ("plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "coverage", "params"):
+    for name in ("plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "coverage", "params",
+                 "certify"):  # fmt: skip
         assert name in out
         _, help_, _ = run(capsys, name, "--help")
         assert f"predictive-credit {name}" in help_.partition("\n\n")[2]

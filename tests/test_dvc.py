@@ -57,7 +57,7 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     folder = tmp_path_factory.mktemp("dvc")
     made = Shell(folder / "project", folder / "vault")
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("conf", "src", "results/coverage"):
+    for name in ("conf", "src", "results/coverage", "results/certification/knapsack"):
         shutil.copytree(root / name, made.folder / name, ignore=ignore)
     for name in ("dvc.yaml", ".dvcignore", ".gitignore"):
         shutil.copy(root / name, made.folder / name)
@@ -84,6 +84,8 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
         .replace("pilots: 30", "pilots: 2")
         .replace("calibrated_pilots: 5", "calibrated_pilots: 1")
     )
+    audits = made.folder / "conf" / "certification" / "default.yaml"
+    audits.write_text("audits:\n  device: {task: device, agent: scripted, budget: quick}\n")
     write_table(made.folder / "table.csv", 3)
     write_table(made.folder / "spare.csv", 14)
     made.run("git", "init", "-q", "-b", "main")
@@ -98,7 +100,7 @@ def shell(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 def test_every_stage_says_what_it_is_for(root: Path):
     graph = yaml.safe_load((root / "dvc.yaml").read_text())["stages"]
-    assert len(graph) == 14
+    assert len(graph) == 15
     for name, stage in graph.items():
         assert stage.get("do", stage)["desc"].endswith("."), name
 

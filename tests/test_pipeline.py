@@ -396,5 +396,5 @@ def test_pipeline_and_stage_graph_name_the_same_stages(root: Path):
     in_process = [
         run.__module__.rpartition(".")[2] for run in (*pipeline.POOL_STAGES, *pipeline.STUDY_STAGES)
     ]
-    # A sweep's jobs do not repeat the coverage study: it depends on the seed alone.
-    assert graph == [*in_process, "coverage", "report"]
+    # A sweep's jobs repeat neither the coverage study nor the audits: no study depends on them.
+    assert graph == [*in_process, "coverage", "certify", "report"]

@@ -33,9 +33,9 @@ def test_every_command_shown_exists(root: Path):
     shown = set(re.findall(r"predictive-credit ([a-z]+)", (root / "README.md").read_text()))
     assert shown <= {
         "plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params", "serve", "exchange",
-        "export", "coverage",
+        "export", "coverage", "certify",
     }  # fmt: skip
-    assert {"plan", "run", "verify", "bundle", "diff", "coverage"} <= shown
+    assert {"plan", "run", "verify", "bundle", "diff", "coverage", "certify"} <= shown
 
 
 def test_no_placeholder_is_left(root: Path):

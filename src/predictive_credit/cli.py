@@ -137,9 +137,17 @@ def _to_judge(add: Add) -> None:
         "verify", "Replay a decision from its frozen files; calls no model, needs no network.", _verify,
         "  predictive-credit verify bundles/molecular",
         "  predictive-credit verify .",
+        "  predictive-credit verify results/certification/sqlite --json",
+        "",
+        "--json prints one object. Of a discovery audit: ok, bundle_id, errors and replayed_verdict, as",
+        "dcp-audit has them. Of studies: ok, errors, and decision by study. Exit 0 if ok, else 1.",
+        "ok says that the record is honest: a refuted claim verifies too.",
         root=False,
     )  # fmt: skip
-    verify.add_argument("target", type=Path, help="a bundle, or a project's root")
+    verify.add_argument(
+        "target", type=Path, help="a study's bundle, a project's root, or a discovery audit's bundle"
+    )
+    verify.add_argument("--json", action="store_true", help="print one JSON object instead")
     report = add(
         "report", "Write the self-contained page of a project or of bundles.", _report,
         "  predictive-credit report",
@@ -172,6 +180,34 @@ def _to_judge(add: Add) -> None:
     exchange.add_argument("--csv", type=Path, help="also write every figure as CSV")
     exchange.add_argument("--json", action="store_true", help="print the rows as JSON")
     _to_forecast_coverage(add)
+    _to_certify(add)
+
+
+def _to_certify(add: Add) -> None:
+    """What audits a discovery."""
+    certify = add(
+        "certify", "Audit a task's discovery: register, run, challenge, decide, and write the bundle.",
+        _certify,
+        "  predictive-credit certify sqlite",
+        "  predictive-credit certify device --agent smollm2 --budget quick",
+        "",
+        "Run the same command again to go on after a stop. A full budget takes some minutes with the",
+        "scripted agent; a quick one plays too few episodes to certify anything.",
+    )  # fmt: skip
+    certify.add_argument("task", help="sqlite, catalyst, device or knapsack")
+    certify.add_argument(
+        "--agent", default="scripted", help="scripted (default), or a model: an option of conf/agent"
+    )
+    certify.add_argument("--budget", choices=("quick", "full"), default="full", help="default: full")
+    certify.add_argument("--to", type=Path, help="the run's folder (default: audits/TASK)")
+    certify.add_argument(
+        "--secret-file", type=Path,
+        help="a file whose bytes fix the sealed instance and all draws (default: a secret that is drawn)",
+    )  # fmt: skip
+    certify.add_argument(
+        "--attest-isolation", metavar="REASON",
+        help="attest that the agent could not reach what is sealed; the reason is registered",
+    )  # fmt: skip
 
 
 def _to_forecast_coverage(add: Add) -> None:
@@ -295,19 +331,31 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from predictive_credit.stages.verify import verify
+    from predictive_credit.stages.verdict import verdict
 
-    found, findings = verify(args.target)
-    for finding in findings:
-        print(finding, file=sys.stderr)
-    if findings:
-        return 1
-    for one in found:
-        decision = one.json("metrics/decision.json")
-        print(
-            f"{one.where}: {len(one.files)} files hold; {decision['study']} ({decision['scale']}) "
-            f"replays to {decision['status']}; ledger head {one.ledger[-1].hash}"
+    told = verdict(args.target)
+    if args.json:
+        print(told.json())
+    else:
+        for line in told.errors:
+            print(line, file=sys.stderr)
+        for line in told.lines:
+            print(line)
+    return 0 if told.ok else 1
+
+
+def _certify(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.certify import Command, command
+
+    print(
+        command(
+            Command(
+                root=args.root, task=args.task, agent=args.agent, budget=args.budget,
+                to=args.to or args.root / "audits" / args.task, secret_file=args.secret_file,
+                isolated=args.attest_isolation,
+            )
         )
+    )  # fmt: skip
     return 0
 
 

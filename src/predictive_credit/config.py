@@ -412,6 +412,22 @@ class Coverage:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
+class Audit:
+    """One discovery audit; its secret comes from the base seed."""
+
+    task: str  # of certification.tasks
+    agent: str  # scripted, or an option of conf/agent
+    budget: Literal["quick", "full"]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
+class Certification:
+    """The audits that the stage graph runs."""
+
+    audits: Mapping[TaskName, Audit]
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
 class Params:
     """The whole of params.yaml."""
 
@@ -427,6 +443,7 @@ class Params:
     execution: Execution
     prices: Prices | None = None  # a record frozen before there was a table has none
     coverage: Coverage | None = None  # no study of explanations depends on it
+    certification: Certification | None = None  # nor on this
 
 
 PARAMS = TypeAdapter(Params)

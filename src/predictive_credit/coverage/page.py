@@ -7,8 +7,6 @@ read back shows as what was just computed. A section's `prefix` starts every id 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from markupsafe import Markup
@@ -16,8 +14,8 @@ from markupsafe import Markup
 from predictive_credit import canonical
 from predictive_credit.coverage import figures, pilot, rule
 from predictive_credit.coverage.scoring import TOLERANCE
-from predictive_credit.report import words
-from predictive_credit.report.page import environment, policy
+from predictive_credit.report import article, words
+from predictive_credit.report.article import Part, Section
 from predictive_credit.report.tables import Table
 
 Record = Mapping[str, Any]
@@ -34,26 +32,7 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A heading with what stands under it, in this order; what is empty is left out."""
-
-    heading: str = ""
-    text: tuple[str, ...] = ()
-    figures: tuple[Markup, ...] = ()
-    kind: str = "narrow"
-    tables: tuple[Table, ...] = ()
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """One section of the page."""
-
-    prefix: str
-    title: str
-    lead: tuple[str, ...]
-    parts: tuple[Part, ...]
+QUESTION = "How many tasks will all agents together solve, and how far can a few of them tell?"
 
 
 def synthetic_section(
@@ -106,7 +85,7 @@ def synthetic_section(
         parts.append(
             Part(heading="Outside its family", text=(_OUTSIDE,), tables=(_scored(other, _OUTSIDE_CAPTION),))
         )
-    return _render(
+    return article.section(
         Section(
             prefix=prefix,
             title=f"Synthetic populations: {status}",
@@ -128,7 +107,7 @@ def real_section(studies: Iterable[Any], *, prefix: str = "coverage-real") -> st
     )
     parts = [Part(heading="Across the matrices", tables=(_within(feasible),), figures=drawn)] * bool(feasible)
     parts += map(_real, found)
-    return _render(
+    return article.section(
         Section(
             prefix=prefix, title="Real matrices", lead=(_real_lead(found, feasible), ONE_POPULATION),
             parts=tuple(parts),
@@ -159,21 +138,14 @@ def forecast_section(made: Any, *, prefix: str = "coverage-forecast") -> str:
         ),
         Part(heading="Other forecasters", tables=(_others(one),)),
     )  # fmt: skip
-    return _render(Section(prefix=prefix, title=f"Forecast for {one['name']}", lead=lead, parts=parts))
+    return article.section(
+        Section(prefix=prefix, title=f"Forecast for {one['name']}", lead=lead, parts=parts)
+    )
 
 
 def document(title: str, sections: Sequence[str], *, version: str) -> str:
     """A page of its own that asks nothing of a network. The same sections give the same bytes."""
-    style = (files("predictive_credit.report") / "page.css").read_text(encoding="utf-8")
-    template = environment(__package__).get_template("document.html.j2")
-    return template.render(
-        title=title, sections=[Markup(s) for s in sections], version=version, style=Markup(style),
-        policy=policy(style, ""),
-    )  # fmt: skip
-
-
-def _render(section: Section) -> str:
-    return environment(__package__).get_template("section.html.j2").render(s=section)
+    return article.document(title, sections, question=QUESTION, version=version)
 
 
 def _plain(records: Iterable[Any]) -> list[Any]:

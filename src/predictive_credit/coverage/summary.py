@@ -13,8 +13,7 @@ from predictive_credit.coverage.real import RealStudy
 from predictive_credit.coverage.scoring import TOLERANCE, Cell, Pooled
 from predictive_credit.coverage.synthetic import CALIBRATED
 from predictive_credit.decisions import Decision
-from predictive_credit.report import words
-from predictive_credit.report.page import environment
+from predictive_credit.report import article, words
 from predictive_credit.report.tables import Table
 
 PREFIX = "coverage"  # of every id; and what the study is called
@@ -72,15 +71,17 @@ def sections(evidence: Evidence) -> tuple[str, ...]:
         others = of(evidence.held_out, calibrated=False)
         known.append(("published forecasters, held-out populations", others, decided(others)))
         known.append(("calibrated, held-out populations", fresh, decided(fresh)))
-    first = (
-        environment(__package__)
-        .get_template("summary.html.j2")
-        .render(
-            prefix=PREFIX,
-            headline=f"Published forecasters: {decision.status}. Calibrated: {known[-1][2].status}.",
-            verdicts=_verdicts(known),
-            limits=tuple(limits(fresh or here, outside, compared, evidence.studies)),
-        )
+    first = article.summary(
+        prefix=PREFIX,
+        eyebrow="Coverage forecasts from pilots of agents",
+        headline=f"Published forecasters: {decision.status}. Calibrated: {known[-1][2].status}.",
+        lead=(
+            "From what a pilot of k agents solves: how many tasks will all M agents together solve, and how "
+            "sure is that?"
+        ),
+        verdicts=_verdicts(known),
+        limits_heading="What could not be reached, and why",
+        limits=limits(fresh or here, outside, compared, evidence.studies),
     )
     real = (page.real_section(evidence.studies),) if evidence.studies else ()
     return (first, synthetic, *real)

@@ -104,7 +104,9 @@ def scoring_digest(study: Study) -> str:
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
     """The part of params.yaml that one study's result depends on."""
-    whole = {k: v for k, v in config.section(params).items() if k not in ("coverage", "prices")}
+    whole = {
+        k: v for k, v in config.section(params).items() if k not in ("certification", "coverage", "prices")
+    }
     for who in ("forecaster", "agent", "extractor"):  # on which terms it was asked changes no answer
         if isinstance(getattr(params, who), config.Provided):
             whole[who] = {k: v for k, v in whole[who].items() if k not in providers.TERMS}

@@ -36,6 +36,18 @@ class Project:
     def coverage_metric(self, name: str) -> Path:
         return self.root / "metrics" / "coverage" / f"{name}.json"
 
+    def audit(self, name: str) -> Path:
+        """An audit's run: ledger, registration, episodes and, at last, `bundle`."""
+        return self.root / "data" / "certification" / name
+
+    def audit_metric(self, name: str) -> Path:
+        return self.root / "metrics" / "certification" / f"{name}.json"
+
+    @property
+    def audit_evidence(self) -> Path:
+        """Where the committed bundles of full audits lie, in a clone of this project."""
+        return self.root / "results" / "certification"
+
     def raw(self, pool: str) -> Path:
         return self.root / "data" / "raw" / pool
 

@@ -10,7 +10,6 @@ from predictive_credit.errors import BadConfig, OutOfOrder, PredictiveCreditErro
 from predictive_credit.ledger import Phase
 from predictive_credit.stages import (
     burn_in,
-    coverage_evidence,
     decide,
     evidence,
     execute,
@@ -140,4 +139,4 @@ def _decide(project: Project, params: config.Params, name: str, outcomes: Path |
 def _page(project: Project, params: config.Params, say: Say) -> None:
     decided = [study for study in params.studies if project.study(study).decided.exists()]
     found = [evidence.workspace(project, study) for study in decided]
-    say(report.write(found, project.page, coverage_evidence.tab(project)))
+    say(report.write(found, project.page, report.tabs(project)))

@@ -11,7 +11,7 @@ from predictive_credit import __version__, config, tables
 from predictive_credit.errors import OutOfOrder
 from predictive_credit.report.page import Extra, render
 from predictive_credit.report.view import StudyView
-from predictive_credit.stages import coverage_evidence, evidence, shell
+from predictive_credit.stages import certify_evidence, coverage_evidence, evidence, shell
 from predictive_credit.stages.evidence import FILES, Evidence
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
@@ -20,7 +20,7 @@ from predictive_credit.studies import params as study_params
 def run(project: Project, params: config.Params) -> str:
     """Write report/index.html of the project's own studies."""
     found = [evidence.workspace(project, name) for name in params.studies]
-    return write(found, project.page, coverage_evidence.tab(project))
+    return write(found, project.page, tabs(project))
 
 
 def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
@@ -30,7 +30,12 @@ def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
         folders = {folder.resolve(): folder for folder in bundles}.values()
         return write([evidence.bundle(folder) for folder in folders], to or project.page)
     found = [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
-    return write(found, to or project.page, coverage_evidence.tab(project))
+    return write(found, to or project.page, tabs(project))
+
+
+def tabs(project: Project) -> tuple[Extra, ...]:
+    """What a project's page shows beside its studies."""
+    return (*coverage_evidence.tab(project), *certify_evidence.tab(project))
 
 
 def write(found: Sequence[Evidence], page: Path, extra: Sequence[Extra] = ()) -> str:

@@ -1,0 +1,361 @@
+"""Who acts in an audit: a script in a process of its own, or a model that is asked with text.
+
+An agent is asked for one action a session. It is told what the packet holds and nothing else, keeps
+its candidate in a file, and is started afresh each time, so what it knows is what the ledger shows.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from predictive_credit import canonical
+from predictive_credit.certification import searchers
+from predictive_credit.certification.records import Outcome
+from predictive_credit.certification.tasks.task import LARGEST, Malformed, strict_json
+
+CHANNEL = ".dcp"  # the folder of a workspace through which actions go
+CANDIDATE = str(searchers.CANDIDATE)
+FIXED = ("fixed_scientific", "agent_given_fixed_human_input")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """What one session left: its action's text, the workspace's files, and how it went."""
+
+    files: Mapping[str, str]
+    action: str | None = None
+    receipt: Mapping[str, Any] = field(default_factory=dict)
+    failure: Outcome | None = None
+    reason: str = ""
+
+
+class Agent(Protocol):
+    """Anything that answers a packet with a turn."""
+
+    @property
+    def identity(self) -> str:
+        """The registered model id."""
+
+    @property
+    def interface(self) -> Mapping[str, Any]:
+        """How it is asked, digested into the registration."""
+
+    def may_repeat(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> bool:
+        """Whether a session cut short may run again, since it could only give the same turn."""
+
+    @property
+    def isolation(self) -> tuple[bool, str]:
+        """Whether private isolation may be attested without a further word, and on what basis."""
+
+    @property
+    def assistance(self) -> tuple[str, str]:
+        """What people gave it, and whom a discovery is attributed to, in the format's words."""
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        """One session on a workspace's files."""
+
+
+class Unavailable(Exception):  # somebody else's trouble: recorded, not raised to a user
+    """A model could not be reached, whatever it would have said."""
+
+
+# -- a script
+
+# Refuses the interpreter's own ways out of the session's directory. It holds back a script that errs,
+# not one that attacks the interpreter: the script is ours, or the user's who runs it.
+_GUARD = """
+import json, math, os, random, sys
+code = compile(sys.stdin.read(), "agent", "exec")
+here = os.path.realpath(".")
+library = os.path.realpath(os.path.dirname(os.__file__))
+others = ("socket.", "subprocess.", "ctypes.", "shutil.")
+changes = ("exec", "fork", "posix_spawn", "system", "kill", "remove", "rename", "rmdir", "link", "symlink",
+           "truncate", "chmod", "chown", "chdir", "mkdir")
+def refuse(event, args):
+    if event.startswith(others) or event.startswith(tuple("os." + name for name in changes)):
+        raise PermissionError(event)
+    if event in ("open", "os.listdir", "os.scandir") and isinstance(args[0], (str, bytes)):
+        path = os.path.realpath(os.fsdecode(args[0]))
+        reads = event != "open" or not args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if not any(path == root or path.startswith(root + os.sep) for root in (here, library)[: 1 + reads]):
+            raise PermissionError(event)
+sys.addaudithook(refuse)
+exec(code, {"__name__": "__main__"})
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """A Python file run anew for each session: standard library alone, empty environment and directory."""
+
+    path: Path = Path(searchers.__file__)
+    timeout: float = 120.0  # seconds of one session
+
+    @property
+    def identity(self) -> str:
+        """Named by the script's bytes."""
+        return f"script:{self.path.stem}:{canonical.digest_file(self.path)[:16]}"
+
+    @property
+    def interface(self) -> Mapping[str, Any]:
+        """The file channel, and what runs the script."""
+        return {
+            "kind": "script in a separate process",
+            "script": canonical.digest_file(self.path),
+            "guard": canonical.digest(_GUARD),
+            "python": platform.python_version(),
+            "channel": "one action a session in .dcp/action.json",
+            "timeout_seconds": self.timeout,
+        }
+
+    def may_repeat(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> bool:
+        """A script's only chance is the draw in its packet."""
+        return True
+
+    @property
+    def isolation(self) -> tuple[bool, str]:
+        """Attested for our own script, which anybody can read; of another its user must say so."""
+        return self.path == Path(searchers.__file__), (
+            "script: each session is a separate process with the standard library alone, an empty "
+            "environment, and a new directory that holds the public packet only; file, network and process "
+            "calls that lead out of it are refused, and the sealed secret is in the recording process. No "
+            "container, and no defence against code that attacks the interpreter."
+        )
+
+    @property
+    def assistance(self) -> tuple[str, str]:
+        """People wrote its policy for the task, before the run."""
+        return FIXED
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        """Run the script in a new directory and read what it left there."""
+        with tempfile.TemporaryDirectory(prefix="session-") as folder:
+            given = {**files, f"{CHANNEL}/packet.json": canonical.encode(packet).decode()}
+            _lay_out(Path(folder), given)
+            run = self._run(folder)
+            receipt = {"exit_status": run[0], "stdout": run[1], "stderr": run[2]}
+            return _collect(Path(folder), given, receipt)
+
+    def _run(self, folder: str) -> tuple[int | None, str, str]:
+        command = [sys.executable, "-I", "-S", "-c", _GUARD]
+        try:
+            done = subprocess.run(
+                command, input=self.path.read_bytes(), cwd=folder, env={}, capture_output=True,
+                timeout=self.timeout, check=False, start_new_session=True,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None, "", ""
+        return done.returncode, canonical.digest_bytes(done.stdout), canonical.digest_bytes(done.stderr)
+
+
+def _lay_out(folder: Path, files: Mapping[str, str]) -> None:
+    (folder / CHANNEL).mkdir()
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _collect(folder: Path, given: Mapping[str, str], receipt: Mapping[str, Any]) -> Turn:
+    """The action and the files left behind, or what was wrong with them."""
+    private = f"{CHANNEL}/packet.json"
+    before = {name: text for name, text in given.items() if name != private}
+    if receipt["exit_status"] is None:
+        return _failed(before, receipt, Outcome.MODEL_FAILURE, "out of time")
+    try:
+        left = dict(_texts(folder))
+    except Malformed as error:
+        return _failed(before, receipt, Outcome.VIOLATION, str(error))
+    if left.pop(private, None) != given[private]:
+        return _failed(before, receipt, Outcome.VIOLATION, "the packet was changed")
+    action = left.pop(f"{CHANNEL}/action.json", None)
+    if any(name.startswith(f"{CHANNEL}/") for name in left):
+        return _failed(before, receipt, Outcome.MODEL_FAILURE, f"another file in {CHANNEL}")
+    if receipt["exit_status"] != 0:
+        return _failed(left, receipt, Outcome.MODEL_FAILURE, f"exit status {receipt['exit_status']}")
+    return Turn(action=action, files=left, receipt=receipt)
+
+
+def _failed(files: Mapping[str, str], receipt: Mapping[str, Any], outcome: Outcome, reason: str) -> Turn:
+    return Turn(files=files, receipt=receipt, failure=outcome, reason=reason)
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """Every file below a folder. Raises Malformed on what a workspace may not hold."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise Malformed(f"{name} is not a regular file")
+        if path.is_file():
+            if path.stat().st_size > LARGEST:
+                raise Malformed(f"{name} is larger than {LARGEST} bytes")
+            try:
+                yield name, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                raise Malformed(f"{name} is not text") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InProcess:
+    """The scripted searcher called as a function: quick, and no isolation to attest."""
+
+    act: Callable[[Mapping[str, Any]], tuple[Any, Any]] = searchers.act
+    identity: str = "script:in-process"
+    isolation: tuple[bool, str] = (False, "a function in the recording process: not isolated")
+    assistance: tuple[str, str] = FIXED
+
+    @property
+    def interface(self) -> Mapping[str, Any]:
+        """A call."""
+        return {"kind": "function in the recording process"}
+
+    def may_repeat(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> bool:
+        """A policy's only chance is the draw in its packet."""
+        return True
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        """Call the policy."""
+        action, candidate = self.act(packet)
+        kept = dict(files)
+        if candidate is not None:
+            kept[CANDIDATE] = json.dumps(candidate, sort_keys=True)
+        return Turn(action=json.dumps(action, sort_keys=True), files=kept)
+
+
+# -- a model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A model or provider: `ask` takes the prompt and returns the reply's text.
+
+    It has no tools and sees the prompt alone. `ask` raises Unavailable where the model could not be
+    reached. `kept` says whether the reply to a prompt is on disk and would be found again.
+    """
+
+    ask: Callable[[str], str]
+    identity: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    kept: Callable[[str], bool] = lambda prompt: False
+
+    @property
+    def interface(self) -> Mapping[str, Any]:
+        """The prompt's form and the model's settings."""
+        return {"kind": "text in, text out", "prompt": canonical.digest(_PROMPT), "settings": self.settings}
+
+    @property
+    def isolation(self) -> tuple[bool, str]:
+        """Not attested: what serves the model is not ours to vouch for."""
+        return False, "a model asked with text alone; what serves it was not examined"
+
+    def may_repeat(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> bool:
+        """Asking twice would be a second draw, unless the first reply is kept."""
+        return self.kept(prompt_of(packet, files))
+
+    @property
+    def assistance(self) -> tuple[str, str]:
+        """Nobody helped."""
+        return "none", "autonomous_agent"
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        """Ask once. A reply that is not the asked JSON object is the model's failure."""
+        prompt = prompt_of(packet, files)
+        receipt: dict[str, Any] = {"prompt_hash": canonical.digest_bytes(prompt.encode())}
+        try:
+            reply = self.ask(prompt)
+        except Unavailable as error:
+            return Turn(files=files, receipt=receipt, failure=Outcome.INFRASTRUCTURE, reason=str(error))
+        receipt["reply_hash"] = canonical.digest_bytes(reply.encode(errors="replace"))
+        try:
+            action, kept = _answer(reply, files)
+        except Malformed as error:
+            return Turn(
+                files=files, receipt=receipt, failure=Outcome.MODEL_FAILURE, reason=f"unreadable: {error}"
+            )
+        return Turn(action=action, files=kept, receipt=receipt)
+
+
+def _answer(reply: str, files: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    value = strict_json(_unfenced(reply))
+    if not isinstance(value, dict) or not {"action"} <= set(value) <= {"action", "payload", "candidate"}:
+        raise Malformed("must be an object with action, payload and candidate")
+    if value["action"] not in ("experiment", "finish", "web_fetch"):
+        raise Malformed("action must be experiment, finish or web_fetch")
+    payload = {} if value["action"] == "finish" else value.get("payload", {})
+    kept = dict(files)
+    if value.get("candidate") is not None:
+        kept[CANDIDATE] = json.dumps(value["candidate"], sort_keys=True)
+    return json.dumps({"schema": "dcp_action_v1", "action": value["action"], "payload": payload}), kept
+
+
+def _unfenced(reply: str) -> str:
+    """The reply without the one pair of fence lines that models put around JSON."""
+    lines = reply.strip().splitlines()
+    if len(lines) > 2 and lines[0] in ("```json", "```") and lines[-1] == "```":
+        return "\n".join(lines[1:-1])
+    return reply.strip()
+
+
+def prompt_of(packet: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """What a model is asked: what the packet tells, as text, and the form of an answer."""
+    background = packet["background"]
+    return _PROMPT.format(
+        text=background["text"],
+        files="\n".join(f"{name}:\n{text}" for name, text in sorted(files.items())) or "none",
+        tag=packet["draw"][:16],
+        first=_shown(packet["first"]),
+        web="\n\n".join(f"{page['url']}\n{page['text']}" for page in packet["web"]) or "none",
+        sites=", ".join(packet["sites"]) or "none",
+        notes=_history(packet["notes"]),
+        history=_history(packet["history"]),
+        experiments=packet["experiments_left"],
+        turns=packet["turns_left"],
+        experiment=_shown(background["schema"]["experiment"]),
+        candidate=_shown(background["schema"]["candidate"]),
+    )
+
+
+def _history(turns: Any) -> str:
+    return "\n".join(f"{i}. {_shown(turn)}" for i, turn in enumerate(turns, start=1)) or "none"
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# The tag keeps two episodes' prompts apart, so that a reply that is kept serves one draw only.
+_PROMPT = """\
+{text}
+
+Tag of this run, without meaning: {tag}
+
+Files:
+{files}
+
+First observations: {first}
+
+Web pages:
+{web}
+Addresses you may read, with the action "web_fetch" and the payload {{"url": the address}}: {sites}
+
+Notes handed over to you:
+{notes}
+
+Your actions so far and what they showed:
+{history}
+
+Experiments left: {experiments}. Turns left, this one included: {turns}. Without a finish in time, your
+last candidate counts.
+
+Answer with one JSON object and nothing else:
+{{"action": "experiment" or "finish", "payload": the experiment ({experiment}) or {{}},
+"candidate": your best artifact so far ({candidate})}}
+"""

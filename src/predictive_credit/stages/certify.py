@@ -1,0 +1,190 @@
+"""Stage `certify`: a discovery audit of one task, from its registration to a bundle that verifies anywhere.
+
+An audit of the stage graph has a secret that follows from the project's seed: it is fixed before the
+run, and known to whoever reads params.yaml. The scripted agents cannot read that file. One of
+`predictive-credit certify` draws a secret unless it is given a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from predictive_credit import compose, config, journal, streams, tables
+from predictive_credit.agents import agent as agents
+from predictive_credit.agents import model_agent
+from predictive_credit.certification import harness, reading
+from predictive_credit.certification.agents import Agent, Asked, Script, Unavailable
+from predictive_credit.certification.harness import Settings
+from predictive_credit.certification.reading import Audit
+from predictive_credit.errors import BadConfig, BadSource, Stopped
+from predictive_credit.journal import Journal
+from predictive_credit.models import asking, providers
+from predictive_credit.models.asking import Purse
+from predictive_credit.models.model import Model
+from predictive_credit.models.provider import Provider
+from predictive_credit.records import Prompt
+from predictive_credit.sources import wheels
+from predictive_credit.stages import shell, spending
+from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
+
+SCRIPTED = "scripted"
+REPLIES = "replies.jsonl"  # of a model agent, in the run's folder
+SYSTEM = "You act in an experiment. Answer with one JSON object and nothing else."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What the command line said; see its help."""
+
+    root: Path
+    task: str
+    agent: str
+    budget: str
+    to: Path
+    secret_file: Path | None
+    isolated: str | None  # why isolation is attested against the agent's own word
+
+
+def run(project: Project, params: config.Params, name: str) -> str:
+    """Run an audit of params.yaml; write its run, its bundle and its metric."""
+    chosen = audits(params).get(name)
+    if chosen is None:
+        raise BadConfig(f"no audit {name!r} in params.yaml; it holds {', '.join(sorted(audits(params)))}")
+    to = project.audit(name)
+    secret = hashlib.sha256(str(params.seed).encode()).digest()
+    with acting(project.root, chosen.agent, to) as agent:
+        settings = Settings(task=chosen.task, agent=agent, budget=chosen.budget, secret=secret)
+        audit = certify(settings, to, title=name)
+    tables.write_json(project.audit_metric(name), {"budget": chosen.budget, **audit.numbers()})
+    return f"{name}: core {audit.decision.core.verdict}, evidence {audit.decision.evidence.verdict}"
+
+
+def audits(params: config.Params) -> dict[str, config.Audit]:
+    """The configured audits by name. Raises BadConfig where params.yaml is of an older version."""
+    if params.certification is None:
+        raise BadConfig("params.yaml has no certification; write it with `predictive-credit params --write`")
+    return dict(params.certification.audits)
+
+
+def command(asked: Command) -> str:
+    """Run what the command line asked for, or go on with it; the decision, gate by gate."""
+    secret = None if asked.secret_file is None else _secret(asked.secret_file)
+    with acting(asked.root, asked.agent, asked.to) as agent:
+        settings = Settings(
+            task=asked.task, agent=agent, budget=asked.budget, secret=secret,
+            attest_isolation=None if asked.isolated is None else True,
+            isolation_reason=asked.isolated or "",
+        )  # fmt: skip
+        audit = certify(settings, asked.to, title=asked.task)
+    folder = asked.to / "bundle"
+    return f"{audit.text()}\n\n{folder}: check it with `predictive-credit verify {folder}`"
+
+
+def certify(settings: Settings, to: Path, *, title: str | None) -> Audit:
+    """Run an audit; what its bundle tells."""
+    settings.plan()  # a name that nothing has is refused before a folder is made
+    done = harness.certify(settings, to, title=title)
+    return reading.open_audit(done.folder)
+
+
+def _secret(file: Path) -> bytes:
+    """The secret that a file holds, whatever its bytes are."""
+    if not file.is_file() or not (data := file.read_bytes()):
+        raise BadSource(f"{file} holds no secret; give a file with at least one byte, or leave it out")
+    return hashlib.sha256(data.strip()).digest()
+
+
+@contextmanager
+def acting(root: Path, name: str, to: Path) -> Iterator[Agent]:
+    """The agent called so: our script, or a model of conf/agent whose replies are kept in the run's folder.
+
+    Raises BadConfig for the playbook, which writes explanations and cannot act.
+    """
+    if name == SCRIPTED:
+        yield Script()
+        return
+    project = Project(root)
+    params = study_params.parse(compose.compose(root, [f"agent={name}"]), origin="conf/")
+    chosen = params.agent
+    if isinstance(chosen, config.Playbook):
+        raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
+    make = _make(chosen)
+    purse = spending.purse(project, params, chosen)
+    with Journal(to / REPLIES, agents.identity(chosen)) as kept:
+        model = _Model(chosen=chosen, make=make, journal=kept, purse=purse)
+        yield Asked(
+            ask=model.ask, identity=f"model:{chosen.name}", settings=agents.identity(chosen),
+            kept=lambda text: kept.get(model.prompt(text)) is not None,
+        )  # fmt: skip
+
+
+def _make(chosen: config.ModelAgent | config.Provided) -> Callable[[], Model | Provider]:
+    """Opens the model. Raises at once, before anything is run, where a file or a key is missing."""
+    if isinstance(chosen, config.ModelAgent):
+        path = wheels.gguf(chosen)
+        return lambda: model_agent.embedded(path, chosen)
+    providers.key(chosen)
+    return lambda: providers.make(chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Model:
+    """A model asked one prompt at a time, each reply on disk before it counts."""
+
+    chosen: config.ModelAgent | config.Provided
+    make: Callable[[], Model | Provider]
+    journal: Journal
+    purse: Purse | None
+
+    def prompt(self, text: str) -> Prompt:
+        """All that is sent; the seed follows from the text, in which each episode has its own tag."""
+        return Prompt(
+            system=SYSTEM, user=text, grammar=None, max_tokens=self.chosen.max_tokens,
+            temperature=self.chosen.temperature, top_p=self.chosen.top_p, seed=streams.unit_seed(0, text),
+        )  # fmt: skip
+
+    def ask(self, text: str) -> str:
+        """The reply's text. Raises Unavailable where the model is not there, or the budget is used up."""
+        prompt = self.prompt(text)
+        if (reply := self.journal.get(prompt)) is not None:
+            return reply.text
+        unit = f"session-{len(self.journal) + 1}"
+        try:
+            return asking.ask([(unit, prompt)], self.make(), self.journal, purse=self._purse())[unit].text
+        except Stopped as error:
+            raise Unavailable(str(error)) from error
+
+    def _purse(self) -> Purse | None:
+        """The budget, less what this run has spent so far."""
+        if self.purse is None:
+            return None
+        spent = sum(reply.cost_usd or 0.0 for reply in journal.replies(self.journal.path))
+        return replace(self.purse, spent_usd=self.purse.spent_usd + spent)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of the stage."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--audit", required=True, help="which audit of params.yaml")
+    parser.add_argument("--root", type=Path, default=Path(), help="the project (default: here)")
+    args = parser.parse_args(argv)
+
+    def action() -> int:
+        project = Project(args.root)
+        print(run(project, study_params.load(project.params), args.audit))
+        return 0
+
+    sys.exit(shell.guarded(action))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""`predictive-credit verify`: which verifier a folder is for, and what it answers."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from predictive_credit import canonical
+from predictive_credit.certification import verify as audits
+from predictive_credit.errors import PredictiveCreditError
+from predictive_credit.stages import verify as studies
+from predictive_credit.stages.evidence import MANIFEST
+
+LARGEST = 2**20  # bytes of a manifest that is looked into to see whose it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """ok, what does not hold, what does as lines, and all of it as one JSON value."""
+
+    ok: bool
+    errors: tuple[str, ...]
+    lines: tuple[str, ...]
+    told: Mapping[str, Any]
+
+    def json(self) -> str:
+        """One line."""
+        return canonical.encode(self.told).decode()
+
+
+def verdict(target: Path) -> Verdict:
+    """Verify a discovery audit's bundle, a study's bundle, or a project. Whatever is wrong is an error."""
+    return _audit(target) if is_audit(target) else _studies(target)
+
+
+def is_audit(target: Path) -> bool:
+    """Whether a folder is a discovery audit's bundle, a broken one included, by its manifest's format.
+
+    Where the manifest cannot be read, a folder `payload` tells, which no other bundle has. A pipe or
+    a device is never opened.
+    """
+    if not target.is_dir():
+        return False
+    try:
+        found = (target / MANIFEST).lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST:
+            manifest = json.loads((target / MANIFEST).read_bytes())
+            if isinstance(manifest, dict):
+                return str(manifest.get("format", "")).startswith("dcp-")
+    except (OSError, ValueError, RecursionError):
+        pass
+    return (target / "payload").is_dir()
+
+
+def _audit(target: Path) -> Verdict:
+    report = audits.verify(target)
+    told = {
+        "ok": report.ok,
+        "bundle_id": report.bundle_id,
+        "errors": report.errors,
+        "replayed_verdict": report.replayed_verdict,
+    }
+    lines: tuple[str, ...] = ()
+    if report.ok and report.replayed_verdict is not None:
+        v = report.replayed_verdict
+        lines = (
+            f"{target}: honestly recorded; replays to core {v['core']}, evidence {v['evidence']}; "
+            f"bundle {report.bundle_id}",
+            v["reason"],
+        )
+    errors = tuple(f"{target}: {error}" for error in report.errors)
+    return Verdict(ok=report.ok, errors=errors, lines=lines, told=told)
+
+
+def _studies(target: Path) -> Verdict:
+    try:
+        found, findings = studies.verify(target)
+        decided = {} if findings else {one.json("metrics/decision.json")["study"]: one for one in found}
+        decisions = {name: one.json("metrics/decision.json") for name, one in decided.items()}
+        lines = tuple(
+            f"{one.where}: {len(one.files)} files hold; {name} ({decisions[name]['scale']}) "
+            f"replays to {decisions[name]['status']}; ledger head {one.ledger[-1].hash}"
+            for name, one in decided.items()
+        )
+    except PredictiveCreditError as error:
+        return _refused(target, str(error))
+    errors = tuple(map(str, findings))
+    told = {"ok": not errors, "errors": errors, "decision": decisions}
+    return Verdict(ok=not errors, errors=errors, lines=lines, told=told)
+
+
+def _refused(target: Path, error: str) -> Verdict:
+    """What could not be read at all; of what is no study either, in the words of an audit."""
+    told: dict[str, Any] = {"ok": False, "errors": (error,)}
+    if any((target / name).is_file() for name in (MANIFEST, "params.yaml")):
+        told["decision"] = {}
+    else:
+        told |= {"bundle_id": None, "replayed_verdict": None}
+    return Verdict(ok=False, errors=(f"error: {error}",), lines=(), told=told)
