@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _exit(action: Callable[[], int]) -> NoReturn:
     # The shell is imported per command: NumPy, pandas and Hydra are not needed to print help.
-    from predictive_credit.stages.shell import guarded
+    from predictive_credit.stages.guard import guarded
 
     sys.exit(guarded(action))
 

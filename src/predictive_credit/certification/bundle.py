@@ -7,6 +7,7 @@ Raises Refused, with one sentence, for every bundle that is not one; nothing els
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -31,6 +32,7 @@ from predictive_credit.certification.records import (
 )
 
 LARGEST = 256 * 2**20  # bytes of one file; the largest published one has under 2 MB
+MOST_FILES = 1_000  # a folder that holds more is no bundle, and may be a link to the whole disk
 MANIFEST = "manifest.json"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SCHEMAS = {
@@ -283,11 +285,14 @@ def _check_files(folder: Path, profile: Profile) -> None:
             raise Refused("a full audit bundle is no symbolic link")
         listed.add(MANIFEST)
     try:
-        paths = list((folder if profile.full else folder / "payload").rglob("*"))
+        every = (folder if profile.full else folder / "payload").rglob("*")
+        paths = list(itertools.islice(every, MOST_FILES + 1))
         links = [p for p in paths if p.is_symlink()]
         seen = {p.relative_to(folder).as_posix() for p in paths if not p.is_dir() or p.is_symlink()}
     except (OSError, RecursionError) as error:
         raise Refused(f"the bundle's folder cannot be read: {error}") from None
+    if len(paths) > MOST_FILES:
+        raise Refused(f"bundle file set mismatch; it holds more than {MOST_FILES} files and folders")
     if links:
         raise Refused(
             f"symbolic links are not allowed in a bundle: {links[0].relative_to(folder).as_posix()!r}"

@@ -123,7 +123,7 @@ def _secret(to: Path, given: bytes | None) -> bytes:
     """The run's secret: given, or kept from before, or drawn. Written for the owner's eyes alone."""
     path = to / "secret"
     if path.exists():
-        kept = bytes.fromhex(path.read_text().strip())
+        kept = _kept_secret(path)
         if given is not None and given != kept:
             raise OutOfOrder(
                 f"{to} was started with another secret; continue it with that one, or start elsewhere"
@@ -131,10 +131,27 @@ def _secret(to: Path, given: bytes | None) -> bytes:
         return kept
     secret = os.urandom(SECRET) if given is None else given
     to.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    # Whole or not at all: half a secret would seal nothing.
+    part = path.with_name("secret.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(f"{secret.hex()}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(path)
     return secret
+
+
+def _kept_secret(path: Path) -> bytes:
+    """What an earlier start left. Raises Tampered for anything that is no secret of ours."""
+    try:
+        kept = bytes.fromhex(path.read_text().strip())
+    except ValueError:
+        kept = b""
+    if not kept:
+        raise Tampered(f"{path} is not the secret of a run, in hexadecimal; give another folder")
+    return kept
 
 
 def _key(secret: bytes, name: str) -> bytes:

@@ -23,6 +23,9 @@ LIMITS = (
     "Receipts are opaque texts. No registry has countersigned any: formal_certificate_issued is false "
     "everywhere.",
     "Verified means honestly recorded and decided by the rules; a refuted claim verifies too.",
+    "Null pairs are played on fresh instances whose first observations tell the answer, as the protocol "
+    "allows; for a script that takes it they are equal by construction.",
+    "That units are independent and that inference may be drawn from them is asserted, not measured.",
     "Isolation is attested for our own scripted agents alone, on the basis that each registration quotes. It "
     "is no container, and no defence against code that attacks the interpreter. Whoever knows the secret "
     "knows the sealed answer before the run; the agents are not given it.",

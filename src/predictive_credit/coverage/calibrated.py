@@ -62,6 +62,8 @@ class Settings:
     level: float = 0.95
 
 
+MOST = 40.0  # logits: beyond it an agent solves all or none, and single precision ends soon after
+
 FROZEN = Settings()
 """Chosen on populations of the seeds in `synthetic.DEVELOPMENT_SEEDS`, then frozen and run once on others.
 
@@ -304,7 +306,7 @@ def _solvers(abilities: Array, difficulties: Array, rng: Generator) -> Counts:
     """How many of the agents (draws, agents) solve each task (draws, tasks)."""
     # u >= e^b / (e^a + e^b) without a logistic function for every cell. Single precision halves the
     # work, and only a draw within 1e-7 of its threshold could fall on the other side.
-    can = np.exp(abilities).astype(np.float32)
+    can = np.exp(np.clip(abilities, -MOST, MOST)).astype(np.float32)
     needs = np.exp(difficulties).astype(np.float32)
     times = np.zeros(needs.shape, dtype=np.int64)
     for one in can.T:

@@ -111,6 +111,8 @@ def parse_csv(data: bytes, name: str, sha256: str | None = None) -> Matrix:
     if not lines:
         raise BadSource(f"{name} is empty; give a header `agent,<task>,...` and a row for each agent")
     header = [cell.strip() for cell in lines[0][1]]
+    if header[:1] in (["0"], ["1"]):
+        raise BadSource(f"{name} has no header; begin it with `agent,<task>,...` and each row with its agent")
     tasks = _distinct(header[1:], "task", f"the header of {name}")
     agents, rows = [], []
     for number, cells in lines[1:]:
@@ -286,5 +288,5 @@ def _json(data: bytes, name: str) -> Any:
 
     try:
         return json.loads(_text(data, name), object_pairs_hook=no_duplicates)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise BadSource(f"{name} is not JSON ({error}); correct it") from None

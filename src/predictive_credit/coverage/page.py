@@ -169,7 +169,10 @@ _FRESH = (
 )
 _FRESH_CAPTION = "Calibrated forecaster on fresh populations"
 _OWN_CAPTION = "Calibrated forecaster on some pilots of this run's populations"
-_OUTSIDE = "Kinds of population that the method's model does not describe."
+_OUTSIDE = (
+    "Kinds of population other than the rule's four. All were known while the method was made; two clusters "
+    "and the two with more unsolvable tasks lie within its family of models."
+)
 _OUTSIDE_CAPTION = "Calibrated forecaster on populations of another make"
 
 

@@ -172,6 +172,12 @@ def _outside(outside: Sequence[Pooled]) -> Iterator[str]:
             f"On populations of another make the error stays above {rule.MAE:g} in {words.listed(off)}. "
             "These makes were known while the method was made; the populations were not."
         )
+    if outside:
+        yield (
+            "Two clusters of difficulty are held only where they are about equally large: shares from "
+            f"{min(FROZEN.shares):g} to {max(FROZEN.shares):g} are allowed for, and with a quarter or seven "
+            "tenths of the tasks in the hard cluster its intervals fail."
+        )
     worst = min(outside, key=lambda row: row.min_population_coverage or 0.0, default=None)
     if worst is not None and worst.min_population_coverage is not None and worst.coverage is not None:
         why = WHY_WORST.get(worst.scenario, "")

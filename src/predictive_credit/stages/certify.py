@@ -30,7 +30,7 @@ from predictive_credit.models.model import Model
 from predictive_credit.models.provider import Provider
 from predictive_credit.records import Prompt
 from predictive_credit.sources import wheels
-from predictive_credit.stages import shell, spending
+from predictive_credit.stages import guard, spending
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
 
@@ -183,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(run(project, study_params.load(project.params), args.audit))
         return 0
 
-    sys.exit(shell.guarded(action))
+    sys.exit(guard.guarded(action))
 
 
 if __name__ == "__main__":

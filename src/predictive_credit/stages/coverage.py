@@ -18,7 +18,7 @@ from predictive_credit.coverage.calibrated import FROZEN
 from predictive_credit.coverage.scoring import Cell, Pooled
 from predictive_credit.decisions import Decision
 from predictive_credit.errors import BadConfig
-from predictive_credit.stages import shell
+from predictive_credit.stages import guard
 from predictive_credit.stages.paths import READINGS, Project
 from predictive_credit.studies import params as study_params
 
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(run(project, study_params.load(project.params)))
         return 0
 
-    sys.exit(shell.guarded(action))
+    sys.exit(guard.guarded(action))
 
 
 if __name__ == "__main__":

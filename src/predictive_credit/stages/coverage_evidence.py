@@ -21,7 +21,7 @@ from predictive_credit.coverage.real import RealStudy
 from predictive_credit.coverage.scoring import Cell
 from predictive_credit.coverage.summary import Evidence
 from predictive_credit.report.page import Extra
-from predictive_credit.stages import shell
+from predictive_credit.stages import guard
 from predictive_credit.stages.coverage import gates
 from predictive_credit.stages.paths import Project
 
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(write(args.folder, args.to))
         return 0
 
-    sys.exit(shell.guarded(action))
+    sys.exit(guard.guarded(action))
 
 
 if __name__ == "__main__":

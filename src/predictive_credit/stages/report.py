@@ -11,7 +11,7 @@ from predictive_credit import __version__, config, tables
 from predictive_credit.errors import OutOfOrder
 from predictive_credit.report.page import Extra, render
 from predictive_credit.report.view import StudyView
-from predictive_credit.stages import certify_evidence, coverage_evidence, evidence, shell
+from predictive_credit.stages import certify_evidence, coverage_evidence, evidence, guard
 from predictive_credit.stages.evidence import FILES, Evidence
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(run(project, study_params.load(project.params)))
         return 0
 
-    sys.exit(shell.guarded(action))
+    sys.exit(guard.guarded(action))
 
 
 if __name__ == "__main__":

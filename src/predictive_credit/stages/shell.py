@@ -12,6 +12,7 @@ from pathlib import Path
 from predictive_credit import __version__, config, ledger, tables
 from predictive_credit.errors import BadConfig, PredictiveCreditError
 from predictive_credit.ledger import Event, Phase
+from predictive_credit.stages.guard import guarded
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies import params as study_params
@@ -21,19 +22,6 @@ Run = Callable[[Project, config.Params, str], str]
 
 # What an event says of outcomes that were open already, beside the digests of its artifacts.
 OPENINGS = ("opened_before", "first_opened")
-
-
-def guarded(action: Callable[[], int]) -> int:
-    """Run an action; one of our errors becomes one sentence on stderr and exit status 1."""
-    try:
-        return action()
-    except PredictiveCreditError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as stopped:
-        how = stopped.args[0] if stopped.args else "run the same command again"
-        print(f"interrupted; what was committed is kept, {how} to resume", file=sys.stderr)
-        return 130
 
 
 def main(run: Run, option: str, doc: str | None, argv: Sequence[str] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +12,8 @@ from typing import Any
 
 from predictive_credit import canonical
 from predictive_credit.certification import verify as audits
+from predictive_credit.certification.bundle import MANIFEST
 from predictive_credit.errors import PredictiveCreditError
-from predictive_credit.stages import verify as studies
-from predictive_credit.stages.evidence import MANIFEST
 
 LARGEST = 2**20  # bytes of a manifest that is looked into to see whose it is
 
@@ -29,12 +29,15 @@ class Verdict:
 
     def json(self) -> str:
         """One line."""
-        return canonical.encode(self.told).decode()
+        return json.dumps(canonical.plain(self.told), sort_keys=True, separators=(",", ":"))
 
 
 def verdict(target: Path) -> Verdict:
     """Verify a discovery audit's bundle, a study's bundle, or a project. Whatever is wrong is an error."""
-    return _audit(target) if is_audit(target) else _studies(target)
+    try:
+        return _audit(target) if is_audit(target) else _studies(target)
+    except (OSError, RecursionError, ValueError) as error:
+        return _refused(target, f"{target} cannot be read: {str(error)[:200]}")
 
 
 def is_audit(target: Path) -> bool:
@@ -77,6 +80,9 @@ def _audit(target: Path) -> Verdict:
 
 
 def _studies(target: Path) -> Verdict:
+    # Here and not above: who verifies an audit needs no study, no forecaster and no model.
+    from predictive_credit.stages import verify as studies  # noqa: PLC0415
+
     try:
         found, findings = studies.verify(target)
         decided = {} if findings else {one.json("metrics/decision.json")["study"]: one for one in found}
@@ -95,8 +101,9 @@ def _studies(target: Path) -> Verdict:
 
 def _refused(target: Path, error: str) -> Verdict:
     """What could not be read at all; of what is no study either, in the words of an audit."""
+    error = error.encode("utf-8", "backslashreplace").decode()
     told: dict[str, Any] = {"ok": False, "errors": (error,)}
-    if any((target / name).is_file() for name in (MANIFEST, "params.yaml")):
+    if any(os.path.isfile(target / name) for name in (MANIFEST, "params.yaml")):  # false, whatever the name
         told["decision"] = {}
     else:
         told |= {"bundle_id": None, "replayed_verdict": None}
