@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from predictive_credit.errors import BadConfig
-from predictive_credit.models import sdk
+from predictive_credit.models import providers, sdk
 from predictive_credit.models.anthropic_messages import AnthropicMessages
 from predictive_credit.models.openai_chat import OpenAIChat
 from predictive_credit.models.provider import Rejected, Trouble
@@ -62,8 +62,8 @@ def test_a_reply_says_who_was_asked_who_answered_where_and_how_long_it_took(make
 
 
 def test_an_endpoint_is_named_without_user_password_and_query():
-    assert sdk.address("https://me:pass@host:8443/v1?key=abc#x") == "https://host:8443/v1"
-    assert sdk.address("http://me@[::1]:80/v1") == "http://[::1]:80/v1"
+    assert providers.public("https://me:pass@host:8443/v1?key=abc#x") == "https://host:8443/v1"
+    assert providers.public("http://me@[::1]:80/v1") == "http://[::1]:80/v1"
 
 
 def test_the_environments_own_keys_addresses_and_headers_stay_out(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import anthropic
@@ -12,11 +12,6 @@ import httpx2
 
 from predictive_credit.models import sdk
 from predictive_credit.records import Prompt, Reply
-
-FINISH_REASONS: Final = {
-    "end_turn": "stop", "stop_sequence": "stop",
-    "max_tokens": "length", "model_context_window_exceeded": "length",
-}  # fmt: skip
 
 
 class AnthropicMessages(sdk.SdkProvider):
@@ -66,7 +61,7 @@ class AnthropicMessages(sdk.SdkProvider):
         written = sdk.count(usage, "cache_creation_input_tokens")
         return self._reply(
             sdk.text(body.get("content")),
-            sdk.finish_reason(body.get("stop_reason"), FINISH_REASONS),
+            sdk.finish_reason(body.get("stop_reason"), sdk.MESSAGE_ENDS),
             body.get("model"),
             # Tokens read from a cache, and written to one, are counted apart from the others.
             prompt_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),

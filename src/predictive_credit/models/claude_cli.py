@@ -28,7 +28,7 @@ from typing import IO, Any, Final
 
 from predictive_credit import config
 from predictive_credit.errors import BadConfig
-from predictive_credit.models import sdk
+from predictive_credit.models import providers, sdk
 from predictive_credit.models.http_faults import SAID_CHARACTERS, Fault
 from predictive_credit.models.provider import Delivery, Rejected, Trouble
 from predictive_credit.records import Prompt, Reply
@@ -59,12 +59,6 @@ LOGIN: Final = ("HOME", "USER", "CLAUDE_CONFIG_DIR")  # where the command finds 
 KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 MAX_LINE: Final = 2**22  # bytes of one line that the command may say
 GRACE_S: Final = 0.4  # between asking a session to end and ending it; shorter than those who wait for us do
-
-# As for the Messages protocol's own client, whose import takes seconds that no session needs.
-FINISH_REASONS: Final = {
-    "end_turn": "stop", "stop_sequence": "stop",
-    "max_tokens": "length", "model_context_window_exceeded": "length",
-}  # fmt: skip
 
 _MENTION: Final = re.compile(r"(?<!\w)@(?=\S)")
 # The command's words for what went wrong, where it gives no status: the status that they stand for.
@@ -149,7 +143,7 @@ class ClaudeCliSession:
         cost = result.get("total_cost_usd")
         return Reply(
             text=sdk.text("".join(heard.text)),
-            finish_reason=sdk.finish_reason(heard.stop_reason, FINISH_REASONS),
+            finish_reason=sdk.finish_reason(heard.stop_reason, sdk.MESSAGE_ENDS),
             model_requested=self.settings.model,
             model_resolved=heard.model or None,
             prompt_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
@@ -346,7 +340,7 @@ def _inert(text: str) -> str:
 def _endpoint(version: str | None) -> str:
     """Which command was asked, and where it asked if not at its maker's."""
     elsewhere = os.environ.get("ANTHROPIC_BASE_URL")
-    return f"Claude CLI {version or 'unknown'}" + (f" at {sdk.address(elsewhere)}" if elsewhere else "")
+    return f"Claude CLI {version or 'unknown'}" + (f" at {providers.public(elsewhere)}" if elsewhere else "")
 
 
 def _said(result: Mapping[str, Any]) -> str:

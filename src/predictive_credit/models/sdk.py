@@ -24,7 +24,7 @@ import httpx2
 
 from predictive_credit import config
 from predictive_credit.errors import BadConfig
-from predictive_credit.models import http_faults, rate_limits
+from predictive_credit.models import http_faults, providers, rate_limits
 from predictive_credit.models.http_faults import Fault
 from predictive_credit.models.provider import Delivery, Rejected, Trouble
 from predictive_credit.records import Prompt, Reply
@@ -36,6 +36,11 @@ MIN_SECRET: Final = 4  # characters; anything shorter is no secret and occurs in
 OWN_FIELDS: Final = (
     "model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stream",
 )  # fmt: skip
+# Why a message of the Anthropic protocol ended, whoever brought it, in our words; others stay as they are.
+MESSAGE_ENDS: Final = {
+    "end_turn": "stop", "stop_sequence": "stop",
+    "max_tokens": "length", "model_context_window_exceeded": "length",
+}  # fmt: skip
 # They log whole addresses, a user and a query in them too, at a level that people log at.
 _TALKATIVE: Final = ("httpx2", "httpx", "httpcore2", "httpcore", "anthropic", "openai")
 _NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
@@ -83,7 +88,7 @@ class SdkProvider(ABC):
         body = http_faults.decoded(response.status_code, response.text, content=self.content)
         reply = self._failed(body, response, now) if isinstance(body, Fault) else self._read(body)
         return Delivery(
-            reply=replace(reply, latency_s=latency_s, endpoint=address(self._base_url)),
+            reply=replace(reply, latency_s=latency_s, endpoint=providers.public(self._base_url)),
             wait_s=rate_limits.wait_s(response.headers, now),
         )
 
@@ -146,7 +151,7 @@ class SdkProvider(ABC):
         )
 
     def _rejection(self, said: str) -> Rejected:
-        where = f"{self.settings.model} at {address(self._base_url)}"
+        where = f"{self.settings.model} at {providers.public(self._base_url)}"
         return Rejected(self._sanitised(f"{self.name} ({where}): {said}"))
 
     def _hint(self, status: int) -> str:
@@ -187,12 +192,6 @@ def request_error(raised: Exception) -> httpx2.RequestError:
     """What lies under an SDK's connection error."""
     cause = raised.__cause__
     return cause if isinstance(cause, httpx2.RequestError) else httpx2.RequestError(str(cause or raised))
-
-
-def address(url: str) -> str:
-    """A URL without user, password, query and fragment."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def is_schema(grammar: str | None) -> bool:
