@@ -95,6 +95,12 @@ def before_reason(text: str) -> str:
     return said.rstrip(" ,;:.(–—-") if reasons else text
 
 
+def reason(text: str) -> str:
+    """What follows in a slot: `because trees overfit` of `decrease, because trees overfit`; else ""."""
+    found = _REASON.search(text)
+    return text[found.start() :] if found else ""
+
+
 def _slot(passage: str) -> Slot | None:
     quote = re.split(r"\n[ \t]*\n", passage.strip(), maxsplit=1)[0].strip()
     text = _words(quote)

@@ -78,7 +78,8 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     integrity: what the shell verified: `chain_ok`, `commitments_ok`, `opened_after_freeze`,
     `planned_after_opening`, which names an earlier opening of the same outcomes, or None,
     `arrived_after_freeze`, how many outcomes did not exist yet when the forecasts were frozen, and
-    `brought_by_user`, whether outcomes are a user's own rather than executed here.
+    `brought_by_user`, whether outcomes are a user's own rather than executed here, and `known_before`,
+    the study whose opened outcomes a control reuses, or None.
     """
     facts = ("chain_ok", "commitments_ok", "opened_after_freeze")
     asked = "an unbroken ledger, outcomes that match their commitments, all opened after the freeze"
@@ -87,6 +88,13 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     earlier, later = integrity.get("planned_after_opening"), integrity.get("arrived_after_freeze")
     numbers = {fact: integrity.get(fact) for fact in facts}
     numbers |= {"planned_after_opening": earlier, "arrived_after_freeze": later}
+    if (known := integrity.get("known_before")) and not broken and not unknown:
+        reading = (
+            f"A control is planned when the outcomes of {known} are known. They are the ones that were opened "
+            "there, and no forecast was made or changed after it was frozen, before it was scored."
+        )
+        asked = "an unbroken ledger, the outcomes that the study opened, every forecast frozen before it was scored"
+        return _result("passed", asked, "all three hold", reading, numbers)
     if broken or earlier:
         seen = ", ".join(
             [*(f"{fact} is false" for fact in broken), *([f"planned after {earlier}"] if earlier else [])]
@@ -160,31 +168,31 @@ def delivery(
     return _result("passed" if held else "failed", asked, seen, reading, numbers)
 
 
-def value(gains: Mapping[str, Gains], *, level: float) -> CheckResult:
+def value(gains: Mapping[str, Gains], *, level: float, pair: str = "D-M") -> CheckResult:
     """Whether the matched explanation beats the description alone (gains D-M, by target).
 
     level: that of the gains' one-sided bounds, which the study's rule fixes.
     """
     return _of_all(
         gains,
-        lambda of: _gains("D-M", *of, level),
+        lambda of: _gains(pair, *of, level),
         passed="With its matched explanation the forecaster predicts better than from the description alone.",
         failed="It has not been shown that the matched explanation helps beyond the description.",
-        silent="There is no interval for the D-M gain, or one of its contexts was not asked.",
+        silent=f"There is no interval for the {pair} gain, or one of its contexts was not asked.",
     )
 
 
-def alignment(gains: Mapping[str, Gains], *, level: float) -> CheckResult:
+def alignment(gains: Mapping[str, Gains], *, level: float, pair: str = "S-M") -> CheckResult:
     """Whether the matched explanation beats a donor's (gains S-M, by target): does it matter whose it is?
 
     level: as in `value`.
     """
     return _of_all(
         gains,
-        lambda of: _gains("S-M", *of, level),
+        lambda of: _gains(pair, *of, level),
         passed="What helps is the explanation of this very state; a donor's does not do as well.",
         failed="It has not been shown that the matched explanation does better than a donor's.",
-        silent="There is no interval for the S-M gain, or one of its contexts was not asked.",
+        silent=f"There is no interval for the {pair} gain, or one of its contexts was not asked.",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -166,6 +166,16 @@ class TablesPool:
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
+class FrozenPool:
+    """A decided study's frozen stimuli, for a control: out of a bundle, or of this project's own study."""
+
+    kind: Literal["frozen"]
+    watch: str  # the study's finished ledger, or the bundle
+    study: str  # the name under which it was frozen
+    path: str  # a bundle, or a project's root
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
 class OwnPool:
     """A user's own states, explanations and, now or later, outcomes (CSV, JSONL or Parquet)."""
 
@@ -178,7 +188,15 @@ class OwnPool:
 
 
 Pool = Annotated[
-    MoleculeAcePool | MolNetPool | CsvPool | RegimesPool | PackagedPool | OpenMLPool | TablesPool | OwnPool,
+    MoleculeAcePool
+    | MolNetPool
+    | CsvPool
+    | RegimesPool
+    | PackagedPool
+    | OpenMLPool
+    | TablesPool
+    | FrozenPool
+    | OwnPool,
     Field(discriminator="kind"),
 ]
 
@@ -329,6 +347,13 @@ Forecaster = Annotated[
 
 
 @dataclass(config=STRICT, kw_only=True, frozen=True)
+class ControlConfig(StudyConfig):
+    """A post-outcome control: its pool holds the frozen stimuli, or generates the control's own states."""
+
+    forecaster: Forecaster | None = None  # None: the run's
+
+
+@dataclass(config=STRICT, kw_only=True, frozen=True)
 class Playbook:
     """The deterministic author: textbook mechanisms, numbers from the burn-in."""
 
@@ -447,6 +472,14 @@ class Params:
 
 
 PARAMS = TypeAdapter(Params)
+
+
+def of_study(params: Params, name: str) -> Params:
+    """The params under which one study runs: a control may have a forecaster of its own."""
+    chosen = params.studies.get(name)
+    if isinstance(chosen, ControlConfig) and chosen.forecaster is not None:
+        return replace(params, forecaster=chosen.forecaster)
+    return params
 
 
 def parse(raw: Any, kinds: Mapping[str, type[StudyConfig]], *, origin: str) -> Params:

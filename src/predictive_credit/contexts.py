@@ -130,8 +130,8 @@ def shown(explanation: Explanation, form: Form) -> str:
         return explanation.text
     said = {name: slot.text for name, slot in explanation.card.filled()}
     if form == "card":
-        return _labelled(SLOT_NAMES, said)
-    return _labelled(NUMERIC_SLOTS, {name: before_reason(text) for name, text in said.items()})
+        return labelled(SLOT_NAMES, said)
+    return labelled(NUMERIC_SLOTS, {name: before_reason(text) for name, text in said.items()})
 
 
 def question(targets: Sequence[Target], name: str = "forecast_question") -> str:
@@ -148,7 +148,8 @@ def fenced(text: str, *, intro: str) -> str:
     return "\n".join((prompts.text(intro), FENCE_OPEN, neutralised(text), FENCE_CLOSE))
 
 
-def _labelled(names: Sequence[SlotName], said: Mapping[SlotName, str]) -> str:
+def labelled(names: Sequence[SlotName], said: Mapping[SlotName, str]) -> str:
+    """One line a slot, `Direction: ...`; an empty one is `not stated`."""
     return "\n".join(f"{name.capitalize()}: {said.get(name) or NOT_STATED}" for name in names)
 
 

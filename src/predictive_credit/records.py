@@ -20,8 +20,15 @@ class MalformedForecast(ValueError):
     """A reply whose numbers cannot be a forecast; it becomes the frozen fallback."""
 
 
-Source = Literal["elicited", "ordinary", "given"]
-"""How an explanation came to be: a card asked for slot by slot, a note written as usual, or a user's own."""
+Source = Literal[
+    "elicited", "ordinary", "given",
+    "exact", "noisy", "wrong_seed", "sign",
+    "numbers", "mechanism", "donor_mechanism", "donor_numbers", "scaffold",
+    "donor_1", "donor_2", "donor_3", "donor_4", "donor_5",
+    "true_note", "false_note",
+]  # fmt: skip
+"""How an explanation came to be: a card asked for slot by slot, a note written as usual, a user's own, or
+one that a post-outcome control composed, which is called like the context that shows it."""
 
 
 class Context(StrEnum):
@@ -33,6 +40,23 @@ class Context(StrEnum):
     ORDINARY = "O"  # what was read out of the state's ordinary note
     OTHER_TASK = "T"  # the card of another task with the same intervention
     NUMBERS = "N"  # the numeric slots of the matched card alone
+    # Of the post-outcome controls, each shown by an explanation composed for it.
+    EXACT = "exact"  # the outcome itself
+    NOISY = "noisy"  # the outcome and a stated noise
+    WRONG_SEED = "wrong_seed"  # the donor's outcome
+    SIGN = "sign"  # the outcome's direction alone
+    NUMBERS_ONLY = "numbers"  # the matched card with its direction and target alone filled
+    MECHANISM_ONLY = "mechanism"  # the matched card without them
+    DONOR_MECHANISM = "donor_mechanism"  # the matched numbers with the donor's mechanism
+    DONOR_NUMBERS = "donor_numbers"  # the donor's numbers with the matched mechanism
+    SCAFFOLD = "scaffold"  # six empty slots
+    DONOR_1 = "donor_1"  # the matched card with one slot of the donor's
+    DONOR_2 = "donor_2"
+    DONOR_3 = "donor_3"
+    DONOR_4 = "donor_4"
+    DONOR_5 = "donor_5"
+    TRUE_NOTE = "true_note"  # a researcher's note on the task's real mechanism
+    FALSE_NOTE = "false_note"  # one on the opposite mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

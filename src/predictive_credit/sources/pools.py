@@ -48,7 +48,11 @@ def fetch(pool: Pool, destination: Path) -> dict[str, Any]:
     Raises BadSource, in one sentence with the remedy, for content that is not what was pinned, an
     origin that cannot be reached, or a file that is not there.
     """
-    fetched = _fetched(pool)
+    return keep(pool, _fetched(pool), destination)
+
+
+def keep(pool: Pool, fetched: Fetched, destination: Path) -> dict[str, Any]:
+    """Write what was fetched, and source.json, into `destination`, complete or not at all."""
     record = _record(pool, fetched)
     _write_whole(destination, fetched.files, record)
     return record
@@ -242,4 +246,4 @@ def _short(error: Exception) -> str:
     return " ".join(str(reason).split()) or type(error).__name__
 
 
-__all__ = ["SOURCE", "download", "fetch", "molnet_location", "pins", "read_source"]
+__all__ = ["SOURCE", "download", "fetch", "keep", "molnet_location", "pins", "read_source"]

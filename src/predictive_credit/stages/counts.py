@@ -36,8 +36,7 @@ def print_counts(root: Path, name: str | None, overrides: Sequence[str]) -> int:
 
 def counts(params: config.Params, name: str) -> Counts:
     """Planned units of a configured study."""
-    chosen = params.studies[name]
-    return STUDIES[chosen.rule].count(chosen, params.pools)
+    return study_params.counts(params, name)
 
 
 def configured(name: str, params: config.Params, counted: Counts) -> str:

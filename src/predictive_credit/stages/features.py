@@ -28,7 +28,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
 def user(params: config.Params, pool: str) -> Study:
     """The study that uses a pool. Raises BadConfig unless there is exactly one kind of it."""
     rules = {s.rule for s in params.studies.values() if pool in (s.pool, s.burn_in)}
-    if len(rules) != 1:
+    # Controls may share what a study froze: all of them read it alike.
+    if len({STUDIES[rule].features for rule in rules}) != 1:
         users = " and ".join(sorted(rules)) or "no study"
         raise BadConfig(
             f"pool {pool} is asked for by {users}, and who cleans it depends on that; "

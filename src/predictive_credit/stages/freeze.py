@@ -29,7 +29,7 @@ from predictive_credit.forecasters import forecaster, json_object, possible, sen
 from predictive_credit.ledger import Phase
 from predictive_credit.models import providers
 from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
-from predictive_credit.stages import openings, shell
+from predictive_credit.stages import openings, shell, stimuli
 from predictive_credit.stages.paths import Project, StudyPaths
 from predictive_credit.studies import evaluation, summaries
 from predictive_credit.studies.study import Study
@@ -83,6 +83,8 @@ def run(project: Project, params: config.Params, name: str) -> str:
             "resolved": resolved,
         },
     }
+    if (reused := stimuli.of(project, params, name)) is not None:
+        record["stimuli"] = reused
     tables.write_json(paths.freeze, record)
     shell.record(
         project, paths.ledger("frozen"), events, Phase.FROZEN, study=name, scale=params.scale,
@@ -104,6 +106,7 @@ def scoring_digest(study: Study) -> str:
 
 def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
     """The part of params.yaml that one study's result depends on."""
+    params = config.of_study(params, name)
     whole = {
         k: v for k, v in config.section(params).items() if k not in ("certification", "coverage", "prices")
     }
@@ -112,8 +115,11 @@ def frozen_params(params: config.Params, name: str) -> dict[str, Any]:
             whole[who] = {k: v for k, v in whole[who].items() if k not in providers.TERMS}
     study = params.studies[name]
     used = {study.pool, study.burn_in}
+    own = whole["studies"][name]
+    if isinstance(study, config.ControlConfig):  # whose forecaster now stands where the run's stood
+        own = own | {"forecaster": None}
     return whole | {
-        "studies": {name: whole["studies"][name]},
+        "studies": {name: own},
         "pools": {pool: whole["pools"][pool] for pool in sorted(used)},
     }
 

@@ -122,18 +122,22 @@ def freeze_all(project: Project, params: config.Params, say: Say = print) -> Non
 
 def _run(project: Project, params: config.Params, stages: tuple[Run, ...], say: Say) -> None:
     spending.check(project, params)
-    for pool in params.pools:
-        for stage in POOL_STAGES:
-            say(stage(project, params, pool))
-    for study in params.studies:
+    ready = set[str]()
+    for study, chosen in params.studies.items():
+        for pool in (chosen.pool, chosen.burn_in):
+            if pool not in ready:  # a control's pool is made of a study that was decided before it
+                for stage in POOL_STAGES:
+                    say(stage(project, params, pool))
+                ready.add(pool)
         for stage in stages:
-            say(stage(project, params, study))
+            say(stage(project, config.of_study(params, study), study))
 
 
 def _decide(project: Project, params: config.Params, name: str, outcomes: Path | None, say: Say) -> None:
-    say(open_stage.run(project, params, name, outcomes))
+    own = config.of_study(params, name)
+    say(open_stage.run(project, own, name, outcomes))
     for stage in (score.run, decide.run):
-        say(stage(project, params, name))
+        say(stage(project, own, name))
 
 
 def _page(project: Project, params: config.Params, say: Say) -> None:

@@ -9,7 +9,7 @@ from predictive_credit import canonical, config, planning, tables
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Explanation, State, Unit, UnitKind
-from predictive_credit.stages import explain, openings, shell, spending
+from predictive_credit.stages import explain, openings, shell, spending, stimuli
 from predictive_credit.stages.paths import Project
 
 # What a plan is and what it was made from: none of them may change before the freeze.
@@ -20,6 +20,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     """Write plan.jsonl, prompts.jsonl and the planned and sealed events."""
     spending.check(project, params)
     (study, setting), paths = shell.study(project, params, name), project.study(name)
+    stimuli.refuse_same_forecaster(project, params, name, study)
     states = tables.read_records(paths.states, State)
     explanations = tables.read_records(paths.explanations, Explanation)
     sources = [(state.id, UnitKind.ELICIT, text) for state, _, text in explain.sources(study, states, params)]

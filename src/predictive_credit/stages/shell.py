@@ -37,7 +37,7 @@ def main(run: Run, option: str, doc: str | None, argv: Sequence[str] | None) -> 
         known = params.pools if option == "pool" else params.studies
         if args.name not in known:
             raise BadConfig(f"no {option} {args.name!r} in params.yaml; it holds {', '.join(sorted(known))}")
-        print(run(project, params, args.name))
+        print(run(project, config.of_study(params, args.name), args.name))
         return 0
 
     sys.exit(guarded(action))

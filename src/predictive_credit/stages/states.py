@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from predictive_credit import config, tables
 from predictive_credit.stages import shell
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -14,12 +15,12 @@ def run(project: Project, params: config.Params, name: str) -> str:
     study, setting = shell.study(project, params, name)
     made = study.states(setting)
     tables.write_records(project.study(name).states, made, scale=params.scale)
-    n = len({state.task for state in made})
-    asked = study.count(setting.config, params.pools).states
+    n, counted = len({state.task for state in made}), study_params.counts(params, name)
+    asked = counted.states
     short = f" of the {asked} asked: the pool has no more" if len(made) < asked else ""
     tasks = f"{n} {study.task_words[n != 1]} from pool {setting.config.pool}"
     # A user's own population says how much of it has come: a target without a column is no mistake of ours.
-    own = "" if study.n_states else f"; {study.count(setting.config, params.pools).design}"
+    own = "" if study.n_states else f"; {counted.design}"
     return f"{name}: {len(made)} states{short}, {tasks} ({params.scale}){own}"
 
 

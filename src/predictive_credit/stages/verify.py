@@ -27,7 +27,9 @@ from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evide
 from predictive_credit.stages.freeze import check_answered, scoring_digest, unfaithful
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
+from predictive_credit.studies.controls.frozen import lenders, strangers
 from predictive_credit.studies.evaluation import evaluate
+from predictive_credit.studies.study import Stimuli
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def verify(target: Path) -> tuple[list[Evidence], list[Finding]]:
 def verify_evidence(found: Evidence) -> list[Finding]:
     """Everything that does not hold in one study's files, at most one finding a file and check."""
     findings = list(_bytes(found)) if MANIFEST in found.files else []
-    for check in (_chain, _digests, _rule, _commitments, _plan, _replies, _cards, _metrics):
+    for check in (_chain, _digests, _rule, _commitments, _stimuli, _plan, _replies, _cards, _metrics):
         if findings:  # what follows reads files already known to be changed
             break
         findings.extend(_guarded(check, found))
@@ -163,6 +165,31 @@ def _commitments(found: Evidence) -> Iterator[Finding]:
         yield Finding("outcomes.csv", str(error))
 
 
+def _stimuli(found: Evidence) -> Iterator[Finding]:
+    """What a control took over is what the study froze, and what it composed follows from that."""
+    study, frozen = found.study, found.freeze
+    if study.reuses is not None:
+        for stranger in strangers(frozen["study"], frozen["stimuli"], found.states, found.explanations):
+            yield Finding("states.jsonl", f"{stranger} is not what {frozen['stimuli']['study']} froze")
+    if study.composed is None:
+        return
+    outcomes, _ = found.outcomes_and_salts()
+    told = {(e.state_id, e.source): e for e in found.explanations}
+    again = study.composed(
+        Stimuli(
+            states=found.states, explanations=told,
+            outcomes={(o.state_id, o.target): o for o in outcomes}, burn_in=found.burn_in,
+            donors=lenders(found.states), targets=study.targets, seed=frozen["params"]["seed"],
+            study=frozen["study"],
+        )
+    )  # fmt: skip
+    for explanation in again:
+        if told.get((explanation.state_id, explanation.source)) != explanation:
+            yield Finding(
+                "explanations.jsonl", f"{explanation.id} does not follow from what the control reuses"
+            )
+
+
 def _plan(found: Evidence) -> Iterator[Finding]:
     """Seeds, donors, prompts: each unit asks what the protocol says it asks."""
     frozen, texts, study = found.freeze, found.prompts, found.study
@@ -263,6 +290,7 @@ def integrity(found: Evidence) -> dict[str, Any]:
         "planned_after_opening": _opened_before(events, len(outcomes)),
         "arrived_after_freeze": len(pending),
         "brought_by_user": found.study.arrived is not None,
+        "known_before": found.study.reuses,
     }
 
 

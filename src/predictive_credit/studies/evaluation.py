@@ -94,12 +94,13 @@ def evaluate(
     published = study.published
     contrasts = all_contrasts(panels, study, scored.name, seed=seed, inference=inference)
     formed = _formation(scored, _first(panels).design, seed=seed, inference=inference)
-    decision = study.decide(scored.name, Findings(contrasts=contrasts, formation=formed))
+    decision = study.decide(scored.name, Findings(contrasts=contrasts, formation=formed, panels=panels))
     run_notes = _run_notes(_first(panels), study, scale, integrity)
     levels = contexts(panels, scored.burn_in, scored.name, seed=seed, inference=inference)
-    pairs = [pair for pair in pairs_of(_first(panels).contexts) if pair[1] == "M"]
+    pairs = [pair for pair in pairs_of(_first(panels).contexts, study) if is_full(pair, study)]
     reports: dict[str, dict[str, Any]] = {
-        "decision": _decision(decision, run_notes + notes(panels, study, contrasts)),
+        "decision": _decision(decision, run_notes + notes(panels, study, contrasts))
+        | ({} if study.shows is None else {"shown": study.shows(panels, contrasts)}),
         "checks": _checks(panels, scored, contrasts, seed=seed, inference=inference, integrity=integrity),
         "contrasts": _contrasts(contrasts, study),
         "contexts": {
@@ -221,12 +222,12 @@ def all_contrasts(
         target: {m: {} for m in (*MEASURES, *map(_scaled, SCALED))} for target in panels
     }
     panel = _first(panels)
-    for other, matched in pairs_of(panel.contexts):
-        pair = f"{other}-{matched}"
+    for other, matched in pairs_of(panel.contexts, study):
+        pair, full = f"{other}-{matched}", is_full((other, matched), study)
         gains = {
             (target, measure): of
             for target, panel_of in panels.items()
-            for measure, of in _gains(panel_of, other, matched).items()
+            for measure, of in _gains(panel_of, other, matched, full=full).items()
         }
         if not gains:
             continue
@@ -244,11 +245,19 @@ def all_contrasts(
     return found
 
 
-def pairs_of(asked: Sequence[str]) -> list[Pair]:
-    """Pairs to contrast: every context with M, then D with every other, which has a drift alone."""
-    against_matched = [(c, "M") for c in asked if c != "M"] if "M" in asked else []
-    steadied = [("D", c) for c in asked if c not in ("D", "M")] if "D" in asked else []
-    return against_matched + steadied
+def pairs_of(asked: Sequence[str], study: Study) -> list[Pair]:
+    """Pairs to contrast: every context with the matched one, what else the study declares, then D with
+    every other, which has a drift alone."""
+    matched = str(study.matched)
+    against_matched = [(c, matched) for c in asked if c != matched] if matched in asked else []
+    declared = [(str(o), str(m)) for o, m in study.pairs if {str(o), str(m)} <= set(asked)]
+    steadied = [("D", c) for c in asked if c not in ("D", matched)] if "D" in asked else []
+    return list(dict.fromkeys(against_matched + declared + steadied))
+
+
+def is_full(pair: Pair, study: Study) -> bool:
+    """Whether a pair is contrasted in every measure, not in drift alone."""
+    return pair[1] == str(study.matched) or pair in study.pairs
 
 
 def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]:
@@ -271,7 +280,7 @@ def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]
         (clusters <= FEW_CLUSTERS, narrow),
         (undefined, f"{undefined} of {n_outcomes} outcomes are undefined; see worst and best case."),
         (fallbacks, f"{fallbacks} of {panel.point.size} forecasts are the fallback and count as forecasts."),
-        (study.timing == "post-outcome", "The plan was made after the outcomes were known."),
+        (study.reuses, f"The plan was made after the outcomes of {study.reuses} were known."),
     )
     silent = (
         f"{pair}{f' of {target}' if len(panels) > 1 else ''} has no interval: {contrast.reason}."
@@ -299,10 +308,10 @@ def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, A
     return tuple(sentence for holds, sentence in sentences if holds)
 
 
-def _gains(panel: Panel, other: str, matched: str) -> dict[str, Gain]:
+def _gains(panel: Panel, other: str, matched: str, *, full: bool) -> dict[str, Gain]:
     """The gains to estimate for one pair, by measure."""
     with_drift = len(panel.calls) == 2
-    if matched != "M":  # one question only: does any explanation steady the forecasts too?
+    if not full:  # one question only: does any explanation steady the forecasts too?
         return {"drift": gain(panel, "drift", other, matched)} if with_drift else {}
     plain: dict[str, Gain] = {
         m: gain(panel, m, other, matched) for m in MEASURES if m != "drift" or with_drift
@@ -366,7 +375,8 @@ def _checks(
     panels: Panels, scored: Scored, contrasts: Contrasts, *,
     seed: int, inference: Inference, integrity: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    primary = scored.study.primary_loss
+    study, primary = scored.study, scored.study.primary_loss
+    value, alignment = (f"{other}-{study.matched}" for other in (Context.DESCRIPTION, study.against))
 
     def gains(pair: str) -> dict[str, checks.Gains]:
         return {t: (of[primary].get(pair), of["point_error"].get(pair)) for t, of in contrasts.items()}
@@ -374,8 +384,8 @@ def _checks(
     results = {
         "commitment": checks.commitment(integrity),
         "delivery": _delivery(_first(panels), scored),
-        "value": checks.value(gains("D-M"), level=scored.study.one_sided_level),
-        "alignment": checks.alignment(gains("S-M"), level=scored.study.one_sided_level),
+        "value": checks.value(gains(value), level=study.one_sided_level, pair=value),
+        "alignment": checks.alignment(gains(alignment), level=study.one_sided_level, pair=alignment),
         "sensitivity": checks.sensitivity(
             {target: _signal(panel, scored) for target, panel in panels.items()},
             _first(panels).design,
@@ -421,11 +431,11 @@ def _shown(scored: Scored, context: Context) -> list[Explanation | None]:
 
 def _signal(panel: Panel, scored: Scored) -> Signal:
     """What the matched cards state of the panel's target, beside the forecasts with and without them."""
-    shown, among = _shown(scored, Context.MATCHED), scored.study.targets
+    shown, among = _shown(scored, scored.study.matched), scored.study.targets
     stated = [None if e is None else stated_target(e.card, panel.target, among=among) for e in shown]
     return Signal(
         stated=np.array([math.nan if number is None else number for number in stated]),
-        matched=_ensemble(panel, "M"),
+        matched=_ensemble(panel, scored.study.matched),
         description=_ensemble(panel, "D"),
     )
 

@@ -13,8 +13,8 @@ from predictive_credit.config import Execution, Pool, StudyConfig
 from predictive_credit.contexts import Showing
 from predictive_credit.contrasts import Contrast
 from predictive_credit.decisions import Decision
-from predictive_credit.panel import Measure
-from predictive_credit.records import BurnIn, Context, Explanation, Outcome, State, Target
+from predictive_credit.panel import Measure, Panel
+from predictive_credit.records import BurnIn, Context, Explanation, Outcome, Source, State, Target
 
 Donors = Mapping[Context, Mapping[str, str]]  # context, then state id, to the donor's state id
 
@@ -65,10 +65,29 @@ class Formation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a frozen rule may read: contrasts by target, measure and pair, and how cards were formed."""
+    """What a frozen rule may read: contrasts by target, measure and pair, how cards were formed, and panels."""
 
     contrasts: Mapping[str, Mapping[str, Mapping[str, Contrast]]]
     formation: Formation | None = None  # None unless both sources were asked of every state
+    panels: Mapping[str, Panel] = field(default_factory=dict)  # by target: forecasts and outcomes as arrays
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stimuli:
+    """What a control composes its explanations from."""
+
+    states: tuple[State, ...]
+    explanations: Mapping[tuple[str, Source], Explanation]  # the study's own, by state id and source
+    outcomes: Mapping[tuple[str, str], Outcome]  # by state id and target
+    burn_in: BurnIn
+    donors: Mapping[str, str]  # the study's mapping of S
+    targets: tuple[Target, ...]
+    seed: int
+    study: str  # the control's name, for its streams
+
+
+Compose = Callable[[Stimuli], tuple[Explanation, ...]]
+Shows = Callable[[Mapping[str, Panel], Mapping[str, Mapping[str, Mapping[str, Contrast]]]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +115,7 @@ class Study:
     textbook: Textbook | None  # what the playbook knows of this study's interventions
     config: type[StudyConfig]
     features: Callable[[Pool, Path, Path, Execution], dict[str, Any]]  # raw, features folder; counts
-    count: Callable[[Any, Mapping[str, Pool]], Counts]
+    count: Callable[[Any, Mapping[str, Pool]], Counts] | None  # None where a study is reused: see `share`
     states: Callable[[Setting], tuple[State, ...]]
     burn_in: Callable[[Setting, Sequence[State]], tuple[tuple[Outcome, ...], BurnIn]]
     execute: Callable[[Setting, Sequence[State]], tuple[Outcome, ...]]
@@ -108,6 +127,14 @@ class Study:
     configure: Callable[[Study, Any], Study] | None = None  # targets and levels that a configuration declares
     also_primary: tuple[tuple[Measure, str], ...] = ()  # what the rule reads beside the primary loss
     published: Mapping[str, Any] = field(default_factory=dict)  # printed figures, to stand beside ours
+    matched: Context = Context.MATCHED  # what the checks ask for value, and for a signal that is followed
+    against: Context = Context.DONOR  # what the alignment check sets against it
+    pairs: tuple[tuple[Context, Context], ...] = ()  # further contrasts: other context, matched context
+    reuses: str | None = None  # a control's: whose frozen stimuli these are
+    composed: Compose | None = None  # a control's: the explanations that follow from these stimuli
+    share: float = 1.0  # a control's: of the states of the study that it reuses
+    other_forecaster: bool = False  # a control's: the study's own forecaster would replicate nothing
+    shows: Shows | None = None  # a control's own figures, which stand in its decision
 
     @property
     def rule_source(self) -> bytes:
@@ -116,7 +143,8 @@ class Study:
 
     def is_primary(self, measure: str, pair: str) -> bool:
         """Whether the rule reads this contrast; all others are exploratory."""
-        main = measure == self.primary_loss and pair in ("D-M", "S-M")
+        pairs = (f"{Context.DESCRIPTION}-{self.matched}", f"{self.against}-{self.matched}")
+        main = measure == self.primary_loss and pair in pairs
         return main or (measure, pair) in self.also_primary
 
     def asked(self, config: StudyConfig) -> dict[Context, Showing | None]:
