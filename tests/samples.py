@@ -37,6 +37,7 @@ from predictive_credit.streams import stream
 from predictive_credit.studies.controlled import CONTROLLED
 from predictive_credit.studies.evaluation import Scored, evaluate
 from predictive_credit.studies.molecular import MOLECULAR
+from predictive_credit.studies.recalibration import recalibration
 from predictive_credit.studies.study import Donors, Study
 from predictive_credit.studies.table import TABLE
 from predictive_credit.studies.tabular import TABULAR
@@ -194,10 +195,11 @@ def decided(sample: Sample) -> StudyView:
         explanations=explanations,
         donors={c: of for c, of in sample.donors.items() if c in sample.contexts},
     )
-    metrics = evaluate(
-        scored, seed=sample.seed, inference=Inference(draws=sample.draws, level=0.95), scale=sample.scale,
-        integrity=INTEGRITY,
-    )  # fmt: skip
+    inference = Inference(draws=sample.draws, level=0.95)
+    metrics = evaluate(scored, seed=sample.seed, inference=inference, scale=sample.scale, integrity=INTEGRITY)
+    metrics["recalibration"] = recalibration(
+        scored, seed=sample.seed, inference=inference, scale=sample.scale
+    )
     return StudyView(
         name=sample.name,
         study=sample.study,

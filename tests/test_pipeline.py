@@ -35,7 +35,7 @@ from predictive_credit.stages import (
     states,
 )  # fmt: skip
 from predictive_credit.stages import open as open_stage
-from predictive_credit.stages.paths import Project
+from predictive_credit.stages.paths import RECALIBRATION, Project
 from predictive_credit.studies.molecular import execute as execution
 from predictive_credit.studies.molecular import features as molecular_features
 from predictive_credit.studies.molecular import states as molecular
@@ -134,6 +134,19 @@ def test_equal_runs_give_equal_artifacts_byte_for_byte(moments, at, tmp_path, mo
     open_stage.run(second, params["frozen"], NAME)
     for name in ("states", "explanations", "plan", "prompts", "forecasts", "sealed", "outcomes"):
         assert getattr(first.study(NAME), name).read_bytes() == getattr(second.study(NAME), name).read_bytes()
+
+
+def test_recalibration_stands_beside_the_metrics_and_outside_what_is_bundled(at):
+    made, _ = at("decided")
+    found = tables.read_json(made.study(NAME).metric(RECALIBRATION))
+    assert (found["study"], found["scale"]) == (NAME, "quick")
+    contexts = tables.read_json(made.study(NAME).metric("contexts"))["roc_auc"]
+    for context in "DMS":
+        assert found["roc_auc"][context]["raw"]["coverage"] == contexts[context]["coverage"]
+    workspace = evidence.workspace(made, NAME)
+    assert evidence.BESIDE in workspace.ledger[-1].digests
+    assert evidence.BESIDE not in evidence.FILES
+    assert "Recalibrated on the other endpoints" in made.page.read_text()
 
 
 class TestNothingHeldOutReachesAPrompt:

@@ -347,6 +347,34 @@ def test_each_task_stands_beside_the_baselines(one_target: StudyView, html: str)
     assert table.caption in html
 
 
+def test_recalibrated_intervals_stand_beside_the_raw_ones_and_the_burn_ins():
+    view = study_view(endpoints=6)
+    one = view.of(view.target)
+    table = tables.recalibration(one)
+    assert [row[0][0] for row in table.rows] == ["D", "M", "S", "b"]
+    for context, row in zip(("D", "M", "S", "burn_in"), table.rows, strict=True):
+        found = one.metrics["recalibration"][context]
+        assert len(row) == len(table.columns) == sum(n for _, n in table.groups)
+        for side, at in (("raw", 1), ("recalibrated", 5)):
+            assert row[at] == words.percent(found[side]["coverage"])
+            assert row[at + 2 : at + 4] == tuple(
+                words.number(found[side][figure]) for figure in ("width", "interval_score")
+            )
+        assert row[9].startswith(words.signed(min(found["corrections"].values())))
+    assert [row[1] for row in table.rows[:3]] == [row[1] for row in tables.coverage(one).rows[:3]]
+    shown = page.render([view], version="1")
+    assert "enters no contrast, gate or decision" in shown
+    assert table.caption in shown
+
+
+def test_too_few_tasks_to_recalibrate_on_are_said_to_be(one_target: StudyView):
+    table = tables.recalibration(one_target)
+    assert "Not estimable: 3 other endpoints with a defined outcome" in str(table.note)
+    for row in table.rows:
+        assert row[1].endswith("%")
+        assert set(row[5:]) == {words.NOT_ESTIMABLE}
+
+
 def test_the_mean_of_task_means_stands_beside_the_mean(one_target: StudyView):
     table = tables.cases(one_target)
     at = table.columns.index("task-balanced")

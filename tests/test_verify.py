@@ -6,17 +6,18 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
-from predictive_credit import canonical, tables
+from predictive_credit import canonical, ledger, tables
 from predictive_credit.errors import BadSource, OutOfOrder
 from predictive_credit.stages import evidence
 from predictive_credit.stages.bundle import pack
-from predictive_credit.stages.evidence import MANIFEST
-from predictive_credit.stages.verify import verify
+from predictive_credit.stages.evidence import BESIDE, MANIFEST
+from predictive_credit.stages.verify import verify, verify_evidence
 from tests.small_project import decided, project
 
 
@@ -113,6 +114,25 @@ def test_a_flipped_byte_of_a_workspace_is_named_too(study, tmp_path):
             assert name in named(root), f"byte {at} of {name}"
         path.write_bytes(whole)
     assert named(root) == []
+
+
+def test_a_workspace_without_its_recalibration_is_named_and_a_forged_one_is_made_again(study):
+    found = evidence.workspace(study[0], "molecular")
+    gone = {name: data for name, data in found.files.items() if name != BESIDE}
+    assert [f.file for f in verify_evidence(replace(found, files=gone))] == [BESIDE]
+    figures = found.json(BESIDE)
+    figures["roc_auc"]["D"]["raw"]["coverage"] = 0.8
+    forged = json.dumps(figures).encode()
+    *events, last = found.ledger
+    mended = ledger.append(
+        events, last.phase, study=last.study, scale=last.scale, time_utc=last.time_utc,
+        package_version=last.package_version, git_revision=last.git_revision,
+        digests={**last.digests, BESIDE: canonical.digest_bytes(forged)},
+    )  # fmt: skip
+    files = {**found.files, BESIDE: forged, "ledger.jsonl": tables.encode_lines(mended)}
+    (finding,) = verify_evidence(replace(found, files=files))
+    assert finding.file == BESIDE
+    assert "recalibration.roc_auc.D.raw.coverage is not what the frozen files give" in str(finding)
 
 
 def test_an_added_and_a_removed_file_are_named(copy):

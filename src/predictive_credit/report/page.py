@@ -33,6 +33,7 @@ class Block:
     points: tuple[Markup, ...]
     coverage: tuple[Markup, ...]
     coverage_table: Table
+    recalibration: Table
     levels: Table
     outcomes: Table
     interventions: Table
@@ -209,6 +210,7 @@ def block(view: StudyView, prefix: str) -> Block:
         points=_figures(gallery.point_against_outcome(view, prefix)),
         coverage=_figures(gallery.coverage(view, prefix)),
         coverage_table=tables.coverage(view),
+        recalibration=tables.recalibration(view),
         levels=tables.levels(view),
         outcomes=tables.outcomes(view),
         interventions=tables.interventions(view),

@@ -11,7 +11,8 @@ from predictive_credit.records import Answer, Explanation, Outcome, PromptText, 
 from predictive_credit.report.words import Voice
 from predictive_credit.studies.study import Study
 
-BY_TARGET = ("contrasts", "contexts", "tasks", "outcomes")  # the metrics that are nested by target
+# The metrics that are nested by target.
+BY_TARGET = ("contrasts", "contexts", "tasks", "outcomes", "recalibration")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class StudyView:
 
     name: str
     study: Study  # as the configuration declares it
-    metrics: Mapping[str, Any]  # decision, checks, contrasts, contexts, tasks, outcomes, explanations
+    metrics: Mapping[str, Any]  # decision, checks, contrasts and so on; recalibration beside them
     pool: Mapping[str, Any]  # the counts of the pool's cleaning
     freeze: Mapping[str, Any]
     ledger: tuple[Event, ...]

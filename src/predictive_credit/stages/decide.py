@@ -12,9 +12,10 @@ from predictive_credit.ledger import Phase
 from predictive_credit.records import Target
 from predictive_credit.stages import evidence, shell
 from predictive_credit.stages.evidence import Evidence
-from predictive_credit.stages.paths import Project, StudyPaths
+from predictive_credit.stages.paths import RECALIBRATION, Project, StudyPaths
 from predictive_credit.stages.verify import integrity
 from predictive_credit.studies.evaluation import evaluate
+from predictive_credit.studies.recalibration import recalibration
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -23,11 +24,13 @@ def run(project: Project, params: config.Params, name: str) -> str:
     events = shell.read_ledger(paths.ledger("opened"))
     found = evidence.workspace(project, name)
     opened = Evidence(found.where, {**found.files, "ledger.jsonl": tables.encode_lines(events)})
+    scored = opened.scored()
     metrics = evaluate(
-        opened.scored(), seed=params.seed, inference=params.inference, scale=params.scale,
-        integrity=integrity(opened),
-    )  # fmt: skip
-    files = evidence.metric_files(metrics)
+        scored, seed=params.seed, inference=params.inference, scale=params.scale, integrity=integrity(opened)
+    )
+    # Beside what is decided and no part of it: nothing above has seen it, and no bundle holds it.
+    beside = recalibration(scored, seed=params.seed, inference=params.inference, scale=params.scale)
+    files = evidence.metric_files(metrics) | {RECALIBRATION: beside}
     for metric, value in files.items():
         tables.write_json(paths.metric(metric), value)
     write_plots(paths, found.study.targets, metrics["contrasts"])

@@ -24,7 +24,7 @@ from predictive_credit.records import (
     Usage,
 )  # fmt: skip
 from predictive_credit.stages.freeze import FROZEN
-from predictive_credit.stages.paths import METRICS, READINGS, Project
+from predictive_credit.stages.paths import METRICS, READINGS, RECALIBRATION, Project
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies import params as study_params
 from predictive_credit.studies.evaluation import Scored
@@ -33,6 +33,8 @@ from predictive_credit.studies.study import Study
 MANIFEST = "manifest.json"
 DATA_FILES = (*FROZEN, "freeze.json", "outcomes.csv")
 FILES = (*DATA_FILES, "ledger.jsonl", "pool.json", *(f"metrics/{name}.json" for name in (*METRICS, READINGS)))
+# In a workspace alone: it follows from the other files, and bundles packed before it was go on verifying.
+BESIDE = f"metrics/{RECALIBRATION}.json"
 T = TypeVar("T")
 
 
@@ -180,7 +182,7 @@ def workspace(project: Project, study: str) -> Evidence:
     paths = project.study(study)
     places = {name: paths.data / name for name in DATA_FILES}
     places["ledger.jsonl"] = paths.decided
-    places |= {f"metrics/{name}.json": paths.metric(name) for name in (*METRICS, READINGS)}
+    places |= {f"metrics/{name}.json": paths.metric(name) for name in (*METRICS, READINGS, RECALIBRATION)}
     # A freeze record that cannot be read names no pool; whoever checks its digest will say so.
     with contextlib.suppress(Tampered, OutOfOrder, KeyError, TypeError):
         pool = tables.read_json(paths.freeze)["params"]["studies"][study]["pool"]

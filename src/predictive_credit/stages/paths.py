@@ -8,6 +8,8 @@ from pathlib import Path
 METRICS = ("decision", "checks", "contrasts", "contexts", "tasks", "outcomes", "explanations")
 # The sentences of checks and decision, beside the metrics: `dvc metrics diff` is a table of figures.
 READINGS = "readings"
+# Reported beside the metrics: no bundle holds it, and a page computes it anew.
+RECALIBRATION = "recalibration"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from predictive_credit import __version__, config, tables
@@ -13,8 +14,9 @@ from predictive_credit.report.page import Extra, render
 from predictive_credit.report.view import StudyView
 from predictive_credit.stages import certify_evidence, coverage_evidence, evidence, guard
 from predictive_credit.stages.evidence import FILES, Evidence
-from predictive_credit.stages.paths import Project
+from predictive_credit.stages.paths import RECALIBRATION, Project
 from predictive_credit.studies import params as study_params
+from predictive_credit.studies.recalibration import recalibration
 
 
 def run(project: Project, params: config.Params) -> str:
@@ -40,7 +42,7 @@ def tabs(project: Project) -> tuple[Extra, ...]:
 
 def write(found: Sequence[Evidence], page: Path, extra: Sequence[Extra] = ()) -> str:
     """Render and write, whole or not at all. Raises OutOfOrder before a study is decided."""
-    html = render([view(one) for one in found], version=__version__, extra=extra)
+    html = render([beside(one, view(one)) for one in found], version=__version__, extra=extra)
     tables.write_bytes(page, html.encode())
     return f"{page}: {len(found)} {'study' if len(found) == 1 else 'studies'}, open it in any browser"
 
@@ -65,6 +67,13 @@ def view(found: Evidence) -> StudyView:
         outcomes=outcomes,
         usage=found.usage,
     )
+
+
+def beside(found: Evidence, shown: StudyView) -> StudyView:
+    """The view, and what stands beside its metrics in no bundle: it is computed from the frozen files."""
+    params = study_params.parse(found.freeze["params"], origin="freeze.json")
+    figures = recalibration(found.scored(), seed=params.seed, inference=params.inference, scale=params.scale)
+    return replace(shown, metrics={**shown.metrics, RECALIBRATION: figures})
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -23,12 +23,13 @@ from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Event, Phase
 from predictive_credit.records import UnitKind
 from predictive_credit.stages import evidence, explain
-from predictive_credit.stages.evidence import DATA_FILES, FILES, MANIFEST, Evidence
+from predictive_credit.stages.evidence import BESIDE, DATA_FILES, FILES, MANIFEST, Evidence
 from predictive_credit.stages.freeze import check_answered, scoring_digest, unfaithful
-from predictive_credit.stages.paths import Project
+from predictive_credit.stages.paths import RECALIBRATION, Project
 from predictive_credit.studies import params as study_params
 from predictive_credit.studies.controls.frozen import lenders, strangers
 from predictive_credit.studies.evaluation import evaluate
+from predictive_credit.studies.recalibration import recalibration
 from predictive_credit.studies.study import Stimuli
 
 
@@ -127,6 +128,8 @@ def _digests(found: Evidence) -> Iterator[Finding]:
     for promises in (*(event.digests for event in found.ledger), frozen):
         for name in filter(_is_file, promises):
             promised.setdefault(name, set()).add(promises[name])
+    if MANIFEST in found.files:
+        promised.pop(BESIDE, None)  # a bundle leaves it out, and guards every file that it holds
     for name in sorted({*promised, *DATA_FILES, *(f for f in FILES if f.startswith("metrics/"))}):
         if name not in promised:
             yield Finding(name, "no ledger event and no freeze record digests it")
@@ -267,11 +270,17 @@ def _metrics(found: Evidence) -> Iterator[Finding]:
     """Losses, contrasts, checks, gates and decision again, from the same streams."""
     frozen = found.freeze
     params = study_params.parse(frozen["params"], origin="freeze.json")
+    scored = found.scored()
     again = evaluate(
-        found.scored(), seed=params.seed, inference=params.inference, scale=frozen["scale"],
+        scored, seed=params.seed, inference=params.inference, scale=frozen["scale"],
         integrity=integrity(found),
     )  # fmt: skip
-    for name, value in evidence.metric_files(again).items():
+    files = evidence.metric_files(again)
+    if BESIDE in found.files:
+        files[RECALIBRATION] = recalibration(
+            scored, seed=params.seed, inference=params.inference, scale=frozen["scale"]
+        )
+    for name, value in files.items():
         if (where := _unequal(found.json(f"metrics/{name}.json"), value, name)) is not None:
             changed = frozen["scoring"] != scoring_digest(found.study)
             how = ", read by other scoring code than was frozen" if changed else ""
