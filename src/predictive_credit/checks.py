@@ -90,10 +90,10 @@ def commitment(integrity: Mapping[str, Any]) -> CheckResult:
     numbers |= {"planned_after_opening": earlier, "arrived_after_freeze": later}
     if (known := integrity.get("known_before")) and not broken and not unknown:
         reading = (
-            f"A control is planned when the outcomes of {known} are known. They are the ones that were opened "
-            "there, and no forecast was made or changed after it was frozen, before it was scored."
+            f"A control is planned when the outcomes of {known} are known. They are the ones that were "
+            "opened there, and no forecast was made or changed after all were frozen, before any was scored."
         )
-        asked = "an unbroken ledger, the outcomes that the study opened, every forecast frozen before it was scored"
+        asked = "an unbroken ledger, the study's own outcomes, every forecast frozen before it was scored"
         return _result("passed", asked, "all three hold", reading, numbers)
     if broken or earlier:
         seen = ", ".join(

@@ -40,8 +40,8 @@ def frozen_study(project: Project, pool: config.FrozenPool) -> Fetched:
         )
     if found.freeze["study"] != pool.study:
         raise BadSource(
-            f"{found.where} is the study {found.freeze['study']!r}, and {pool.study!r} was asked for; correct "
-            "study or path of the pool"
+            f"{found.where} is the study {found.freeze['study']!r}, and {pool.study!r} was asked for; "
+            "correct study or path of the pool"
         )
     return Fetched(
         files={name: found.bytes(name) for name in frozen.FILES},

@@ -27,6 +27,6 @@ def refuse_same_forecaster(project: Project, params: config.Params, name: str, s
     ours, theirs = forecaster.identity(params.forecaster), reused["forecaster"]
     if all(theirs.get(key) == value for key, value in ours.items()):
         raise BadConfig(
-            f"{name} replays {reused['study']} under another forecaster, and {params.forecaster.name} is the one "
-            f"that was frozen there; give studies.{name}.forecaster another, or another setting"
+            f"{name} replays {reused['study']} under another forecaster, and {params.forecaster.name} is "
+            f"the one that was frozen there; give studies.{name}.forecaster another, or another setting"
         )

@@ -65,7 +65,7 @@ class Formation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What a frozen rule may read: contrasts by target, measure and pair, how cards were formed, and panels."""
+    """What a frozen rule may read: contrasts by target, measure and pair, formation, and the panels."""
 
     contrasts: Mapping[str, Mapping[str, Mapping[str, Contrast]]]
     formation: Formation | None = None  # None unless both sources were asked of every state

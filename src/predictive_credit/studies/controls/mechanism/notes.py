@@ -1,4 +1,7 @@
-"""What a researcher who knows the generator writes of a task, and the opposite. No number, so nothing to copy."""
+"""What a researcher who knows the generator writes of a task, and the opposite.
+
+No number stands in either, so there is nothing to copy.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ NOTES: Final = {
     "nonlinear": "The class boundary of this task is curved. The log odds depend on squares and products of "
     "some features, which a model that is linear in the features cannot represent. Squares and products are "
     "exactly the terms that the parent model lacks, so accuracy will increase by many percentage points.",
-    "linear": "The class boundary of this task is a plane. The log odds are linear in the features, which the "
-    "parent model already represents. Squares and products say nothing about the class; they only add "
+    "linear": "The class boundary of this task is a plane. The log odds are linear in the features, which "
+    "the parent model already represents. Squares and products say nothing about the class; they only add "
     "coefficients that fit noise, so accuracy will decrease slightly.",
 }
 OPPOSITE: Final = {"nonlinear": "linear", "linear": "nonlinear"}

@@ -57,8 +57,8 @@ def refuse_reserved(config: MechanismConfig) -> None:
     """Raise BadConfig where a pair would be one of the burn-in's."""
     if config.pairs >= BURN_IN_PAIRS[0]:
         raise BadConfig(
-            f"pairs is {config.pairs}, and pairs {BURN_IN_PAIRS[0]} to {BURN_IN_PAIRS[-1]} are the burn-in's; "
-            f"give fewer than {BURN_IN_PAIRS[0]}"
+            f"pairs is {config.pairs}, and pairs {BURN_IN_PAIRS[0]} to {BURN_IN_PAIRS[-1]} are the "
+            f"burn-in's; give fewer than {BURN_IN_PAIRS[0]}"
         )
 
 

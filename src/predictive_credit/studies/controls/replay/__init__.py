@@ -53,7 +53,7 @@ REPLAY = Study(
         ("drift", "S-M"),
         ("point_error", "D-S"),
         ("interval_score", "S-M"),
-    ),  # fmt: skip
+    ),
     pairs=((Context.DESCRIPTION, Context.DONOR),),
     reuses="molecular",
     other_forecaster=True,
