@@ -9,11 +9,13 @@ from predictive_credit.coverage.estimators import FROZEN, at
 from predictive_credit.coverage.intervals import (
     count_bits,
     draw_pilots,
+    draw_tasks,
     limits,
     pack,
     resample_agents,
     resample_tasks,
     with_agents,
+    with_tasks,
 )
 from predictive_credit.coverage.populations import population
 from predictive_credit.coverage.statistics import Array, Statistics, histograms, of_histograms
@@ -71,6 +73,55 @@ def test_task_intervals_agree_with_the_scalar_ones_on_the_same_histograms(name, 
     lower, upper = limits(name, of_histograms(counts[None]), 60)
     resamples = [np.repeat(np.arange(11), histogram).tolist() for histogram in counts]
     assert (lower[0], upper[0]) == pytest.approx(plain.intervals(resamples, 10, 60)[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_task_intervals_agree_with_the_scalar_ones_on_the_same_tasks(name, pilots):
+    times = draw_tasks(300, 4, np.random.default_rng(8))
+    lower, upper = limits(name, with_tasks(pilots, times), 60)
+    for number, pilot in enumerate(pilots):
+        solved = pilot.sum(axis=0)
+        resamples = [np.repeat(solved, often.astype(int)).tolist() for often in times[number]]
+        expected = plain.intervals(resamples, 10, 60)[name]
+        assert (lower[number], upper[number]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("agents", "tasks"), [(10, 300), (60, 5000)])
+def test_sums_over_tasks_are_exact_in_single_precision_and_where_it_ends(agents, tasks):
+    # 5,000 tasks that nearly all of 60 agents solve: their squares add up to more than 2^24.
+    pilots = np.random.default_rng(9).random((2, agents, tasks)) < 0.99
+    times = draw_tasks(tasks, 2, np.random.default_rng(10), replicates=3)
+    found = with_tasks(pilots, times)
+    solved = pilots.sum(axis=1, dtype=np.int64)
+    often = times.astype(np.int64)
+    drawn = [[np.repeat(solved[p], often[p, r]) for r in range(3)] for p in range(2)]
+    assert found.total.tolist() == [[int(one.sum()) for one in of] for of in drawn]
+    assert found.squares.tolist() == [[int((one**2).sum()) for one in of] for of in drawn]
+    assert found.none.tolist() == [[int((one == 0).sum()) for one in of] for of in drawn]
+
+
+def test_drawn_tasks_are_as_many_as_there_are_and_come_up_once_on_average():
+    times = draw_tasks(40, 3, np.random.default_rng(11), replicates=2000)
+    assert times.shape == (3, 2000, 40)
+    assert np.all(times.sum(axis=2) == 40)
+    assert times.mean(axis=(0, 1)) == pytest.approx(1.0, abs=0.06)
+    assert times.var(axis=(0, 1)) == pytest.approx(1 - 1 / 40, abs=0.08)
+
+
+def test_pilots_are_resampled_independently_of_each_other(pilots):
+    same = np.repeat(pilots[:1], 2, axis=0)
+    one, other = with_tasks(same, draw_tasks(300, 2, np.random.default_rng(12), replicates=4000)).none
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.06
+
+
+def test_both_ways_to_resample_tasks_have_one_law(pilots):
+    shared = with_tasks(pilots, draw_tasks(300, 4, np.random.default_rng(13), replicates=4000))
+    single = resample_tasks(histograms(pilots), np.random.default_rng(14), replicates=4000)
+    for part in PARTS:
+        one, other = getattr(shared, part), getattr(single, part)
+        error = other.std(axis=1) * np.sqrt(2 / 4000)
+        assert np.all(np.abs(one.mean(axis=1) - other.mean(axis=1)) < 4.5 * error), part
+        assert one.std(axis=1) == pytest.approx(other.std(axis=1), rel=0.07)
 
 
 def test_resampled_tasks_keep_their_number_and_vary_as_draws_with_replacement_do(pilots):

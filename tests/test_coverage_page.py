@@ -12,6 +12,7 @@ import pytest
 
 from predictive_credit import canonical
 from predictive_credit.coverage import calibrated, page, pilot, real, rule
+from predictive_credit.coverage.expectation import Judged, Judgement
 from predictive_credit.coverage.matrix import Matrix
 from predictive_credit.coverage.pilot import Forecast
 from predictive_credit.coverage.populations import SCENARIOS, draw
@@ -143,6 +144,26 @@ def test_a_published_figure_stands_beside_ours_and_a_dash_where_none_is_printed(
     assert first[:5] == ["rasch moderate, beta binomial/task", "\u22120.012", "\u22120.014", "0.023", "0.016"]
     assert first[-2:] == ["0.068", "\u2013"]
     assert second[1:3] == ["\u22120.012", "\u2013"]
+
+
+def test_the_mean_of_many_sets_and_what_chance_does_stand_beside_the_published_numbers(
+    rows: tuple[Pooled, ...], decision: Decision
+) -> None:
+    key = {"scenario": "rasch_moderate", "pilot_agents": 10, "forecaster": "incidence", "scheme": "task"}
+    expected = [
+        {**key, "measure": "bias", "printed": -0.02, "expected": -0.01, "error": 0.004},
+        {**key, "measure": "coverage", "printed": 0.9, "expected": 0.85, "error": 0.1},
+    ]
+    one = Judgement(numbers=76, outside=5, chance=7.14, as_many=0.68)
+    judged = {"all": Judged(one_mean=one, two_means=None, expectation=replace(one, outside=2))}
+    found = page.synthetic_section(rows, decision=decision, expected=expected, judged=judged)
+    (row,) = cells(found, "Published, mean of many sets")
+    assert row[:5] == ["rasch moderate, incidence/task", "10", "\u22120.020", "\u22120.010", "\u22122.5"]
+    assert row[5:8] == ["\u2013"] * 3
+    assert row[11:14] == ["0.900", "0.850", "+0.5"]
+    run, mean = cells(found, "Published numbers outside their bands")
+    assert run == ["this run's six populations", "the draw of one set", "76: all", "5", "7.1", "68 %"]
+    assert mean[:4] == ["the mean of many sets of six", "the published set's draw", "76: all", "2"]
 
 
 def test_what_is_outside_its_band_is_named(rows: tuple[Pooled, ...], decision: Decision) -> None:

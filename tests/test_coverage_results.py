@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from predictive_credit import canonical, tables
-from predictive_credit.coverage import calibrated, published, summary, synthetic
+from predictive_credit.coverage import calibrated, expectation, published, summary, synthetic
 from predictive_credit.coverage.scoring import Cell
 from predictive_credit.coverage.summary import Evidence
 from predictive_credit.stages import coverage_evidence
@@ -49,9 +50,7 @@ def found(cells: tuple[Cell, ...], like: Cell) -> Cell:
 def test_a_held_out_cell_of_the_calibrated_forecaster_comes_out_again(
     evidence: Evidence, scenario: str, pilots: int
 ) -> None:
-    plan = synthetic.Plan(
-        seed=synthetic.HELD_OUT_SEED, scenarios=(scenario,), populations=1, pilots=pilots, pilot_sizes=(10,)
-    )
+    plan = replace(synthetic.TRIAL, scenarios=(scenario,), populations=1, pilots=pilots)
     (again,) = synthetic.run_calibrated(plan, calibrated.FROZEN)
     committed = found(evidence.held_out, again)
     for measure in MEASURES:
@@ -60,10 +59,7 @@ def test_a_held_out_cell_of_the_calibrated_forecaster_comes_out_again(
 
 
 def test_held_out_cells_of_the_frozen_forecasters_come_out_again(evidence: Evidence) -> None:
-    plan = synthetic.Plan(
-        seed=synthetic.HELD_OUT_SEED, scenarios=("rasch_hard_tail",), populations=1, pilot_sizes=(10,)
-    )
-    cells = synthetic.run(plan)
+    cells = synthetic.run(replace(synthetic.TRIAL, scenarios=("rasch_hard_tail",), populations=1))
     assert len(cells) == 8
     for again in cells:
         committed = found(evidence.held_out, again)
@@ -80,6 +76,36 @@ def test_the_metrics_of_the_default_run_come_from_the_committed_cells(evidence: 
     assert decision["calibrated"]["status"] == summary.decided(own).status
     readings = json.loads((metrics / "readings.json").read_text())
     assert readings["compared"] == canonical.plain(published.compare(frozen))
+
+
+@pytest.mark.parametrize("number", [0, 199])
+def test_a_set_of_populations_of_the_expectation_comes_out_again(evidence: Evidence, number: int) -> None:
+    again = expectation.one_set(number)
+    assert len(again) == len(evidence.sets) == 76
+    for one, committed in zip(again, evidence.sets, strict=True):
+        where = (one.scenario, one.pilot_agents, one.forecaster, one.scheme, one.measure)
+        assert where == (
+            committed.scenario, committed.pilot_agents, committed.forecaster, committed.scheme,
+            committed.measure,
+        )  # fmt: skip
+        assert len(committed.means) == expectation.SETS
+        assert committed.means[number] == pytest.approx(one.ours, abs=1e-6), where
+
+
+def test_every_published_bias_error_and_width_is_where_our_simulators_expect_it(evidence: Evidence) -> None:
+    judged = [one for one in expectation.expected(evidence.sets) if one.measure in published.JUDGED]
+    assert len(judged) == 44
+    assert max(abs(one.off) for one in judged) < 1.6
+    frozen = summary.of(evidence.cells, calibrated=False)
+    found = summary.judged(evidence.sets, published.compare(frozen), whole=expectation.is_a_set(frozen))
+    # All 76, coverage included: no more outside than sets of the simulators' own have.
+    for one in (found["all"].one_mean, found["all"].two_means, found["all"].expectation):
+        assert one is not None
+        assert one.outside <= one.chance + 2
+        assert one.as_many > 0.1
+    readme = (FOLDER.parent / "README.md").read_text()
+    assert found["all"].one_mean is not None
+    assert f"in {found['all'].one_mean.chance:.1f} of the 76 numbers on average" in readme
 
 
 def test_the_calibrated_forecaster_is_near_on_more_real_matrices_than_any_published_one(
@@ -101,7 +127,13 @@ def test_the_page_shows_the_evidence_and_its_limits(evidence: Evidence) -> None:
     for part in (synthetic_part, real):
         for table in part.split("<table>")[1:]:
             assert table.partition("</table>")[0] in html
-    for told in ("too wide", "skewed abilities", "livecodebench_codegen", "outside their bands"):
+    for told in (
+        "too wide",
+        "skewed abilities",
+        "livecodebench_codegen",
+        "outside their bands",
+        "many sets of six",
+    ):
         assert told in lead
 
 
@@ -123,7 +155,7 @@ def test_the_readme_quotes_the_trial_and_the_real_matrices_as_they_are(
 
 def test_no_matrix_is_among_the_evidence() -> None:
     assert {p.name for p in FOLDER.iterdir()} == {
-        "held_out.json", "held_out.jsonl", "real.jsonl", "synthetic.jsonl",
+        "expectation.jsonl", "held_out.json", "held_out.jsonl", "real.jsonl", "synthetic.jsonl",
     }  # fmt: skip
     for line in tables.read_bytes(FOLDER / "real.jsonl").splitlines():
         assert "solved" not in json.loads(line)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from predictive_credit import canonical, config, tables
-from predictive_credit.coverage import page, published, summary
+from predictive_credit.coverage import expectation, page, published, summary
+from predictive_credit.coverage.expectation import Sets
 from predictive_credit.coverage.scoring import Cell
 from predictive_credit.coverage.summary import Evidence
 from predictive_credit.errors import BadConfig
@@ -154,4 +155,21 @@ def test_a_page_of_the_evidence_is_written_with_its_decisions(root: Path, tmp_pa
     committed = root / "results" / "coverage" / "held_out.json"
     assert (folder / "held_out.json").read_bytes() == committed.read_bytes()
     assert (tmp_path / "page.html").read_text().count("<section") == 2
-    assert page.ONE_POPULATION not in (tmp_path / "page.html").read_text()
+    html = (tmp_path / "page.html").read_text()
+    assert page.ONE_POPULATION not in html
+    assert "how many chance puts there" not in html
+
+
+def test_the_expectation_is_drawn_anew_where_it_is_asked_for(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = root / "results" / "coverage"
+    for name in ("synthetic.jsonl", "held_out.jsonl"):
+        (tmp_path / name).write_bytes((committed / name).read_bytes())
+    sets = tables.read_records(committed / "expectation.jsonl", Sets)
+    monkeypatch.setattr(expectation, "draw", lambda: sets)
+    with pytest.raises(SystemExit) as stop:
+        coverage_evidence.main([str(tmp_path), "--to", str(tmp_path / "page.html"), "--expectation"])
+    assert stop.value.code == 0
+    assert (tmp_path / "expectation.jsonl").read_bytes() == (committed / "expectation.jsonl").read_bytes()
+    assert "how many chance puts there" in (tmp_path / "page.html").read_text()

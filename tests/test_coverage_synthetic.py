@@ -110,6 +110,17 @@ def test_adding_a_size_a_scenario_a_population_or_a_forecaster_moves_no_cell(lit
     assert set(little) <= set(synthetic.run(wider))
 
 
+def test_sharing_resampled_tasks_between_sizes_moves_task_intervals_alone(little):
+    alone = synthetic.run(replace(LITTLE, sizes_share_tasks=False))
+    for one, other in zip(little, alone, strict=True):
+        assert (one.bias, one.mae, one.within) == (other.bias, other.mae, other.within)
+        if one.scheme == "agent":
+            assert one == other
+        elif one.forecaster == "incidence":
+            assert one.width != other.width
+            assert one.width == pytest.approx(other.width, rel=0.15)
+
+
 def test_another_seed_gives_other_cells_and_the_same_the_same(little):
     assert synthetic.run(LITTLE) == little
     assert not set(synthetic.run(replace(LITTLE, seed=8))) & set(little)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from predictive_credit import canonical
 from predictive_credit.coverage import figures, pilot, rule
+from predictive_credit.coverage.published import ERRORS
 from predictive_credit.coverage.scoring import TOLERANCE
 from predictive_credit.report import article, words
 from predictive_credit.report.article import Part, Section
@@ -44,6 +45,8 @@ def synthetic_section(
     here: Iterable[Any] = (),
     held_out: Iterable[Any] = (),
     outside: Iterable[Any] = (),
+    expected: Iterable[Any] = (),
+    judged: Mapping[str, Any] | None = None,
     prefix: str = "coverage-synthetic",
 ) -> str:
     """The synthetic study.
@@ -51,7 +54,9 @@ def synthetic_section(
     pooled, published: rows of the frozen forecasters, one a scenario, pilot size, forecaster and
     scheme. compared: printed numbers beside ours, with the band that ours may be off. decision: of the
     rule on `pooled`. here: rows of the calibrated forecaster on some of the same pilots; held_out: on
-    the populations kept for its one trial; outside: on populations of another make.
+    the populations kept for its one trial; outside: on populations of another make. expected: printed
+    numbers beside the mean of many sets of populations. judged: by measures in words, how many numbers
+    are outside their bands, this run's and that mean's; without this run's where it is no such set.
     """
     rows, made, fresh, other = _plain(pooled), canonical.plain(decision), _plain(held_out), _plain(outside)
     own = _plain(here)
@@ -65,7 +70,11 @@ def synthetic_section(
         Part(
             heading="Beside the published rows",
             text=_bands(_plain(compared)),
-            tables=tuple(_beside(rows, printed, k) for k in sizes if k in beside),
+            tables=(
+                *_judgements({said: canonical.plain(one) for said, one in (judged or {}).items()}),
+                *(_beside(rows, printed, k) for k in sizes if k in beside),
+                *_expected(_plain(expected)),
+            ),
         ),
         Part(
             heading="Every pilot size",
@@ -174,6 +183,16 @@ _OUTSIDE = (
     "and the two with more unsolvable tasks lie within its family of models."
 )
 _OUTSIDE_CAPTION = "Calibrated forecaster on populations of another make"
+_JUDGED = {
+    "one_mean": "this run's six populations",
+    "two_means": "this run's six populations",
+    "expectation": "the mean of many sets of six",
+}
+_ALLOWED = {
+    "one_mean": "the draw of one set",
+    "two_means": "the draws of both sets",
+    "expectation": "the published set's draw",
+}
 
 
 def _synthetic_lead(rows: Sequence[Record]) -> str:
@@ -184,6 +203,9 @@ def _synthetic_lead(rows: Sequence[Record]) -> str:
         f"The rule reads pilots of {rule.PILOT_AGENTS} agents and asks for a mean absolute error of at most "
         f"{rule.MAE:g} and nominal 95 % intervals that hold the truth in at least {100 * rule.COVERAGE:g} %."
     )
+
+
+_KEY = ("scenario", "pilot_agents", "forecaster", "scheme")
 
 
 def _key(row: Record) -> tuple[str, int, str, str]:
@@ -256,6 +278,64 @@ def _bands(compared: Sequence[Record]) -> tuple[str, ...]:
     ]
     said = f"{len(compared) - len(off)} of {len(compared)} printed numbers are inside their bands."
     return (f"{said} Outside: {'; '.join(off)}." if off else said,)
+
+
+def _judgements(judged: Mapping[str, Record]) -> Iterable[Table]:
+    """How many printed numbers are outside their bands and how many would be by chance."""
+    rows = [
+        (_JUDGED[what], _ALLOWED[what], said, one)
+        for said, by in judged.items()
+        for what in _JUDGED
+        if (one := by[what]) is not None
+    ]
+    if rows:
+        yield Table(
+            caption="Published numbers outside their bands, and how many chance puts there",
+            columns=("compared with them", "band allows for", "numbers", "outside", "by chance", "as many"),
+            text=frozenset({1, 2}),
+            rows=tuple(
+                (
+                    what,
+                    allowed,
+                    f"{one['numbers']}: {said}",
+                    str(one["outside"]),
+                    words.number(one["chance"], 1),
+                    words.percent(one["as_many"], 0),
+                )
+                for what, allowed, said, one in rows
+            ),
+            note=(
+                f"Every band is {ERRORS:g} standard errors of what it allows for. By chance: the mean number "
+                "outside where our simulators draw both sides; as many: how often at least as many are. "
+                "Numbers of a scenario come from the same populations, so that they are outside together."
+            ),
+        )
+
+
+def _expected(rows: Sequence[Record]) -> Iterable[Table]:
+    """Each printed number, the mean of many sets, and the distance in standard errors of one set."""
+    found = {(_key(row), row["measure"]): row for row in rows}
+    if found:
+        yield Table(
+            caption="Published, mean of many sets of six populations, and distance in errors of one set",
+            columns=("scenario, pair", "pilot", *(("published", "mean", "distance") * len(MEASURES))),
+            groups=(("", 2), *((label, 3) for label in MEASURES.values())),
+            rows=tuple(
+                (
+                    _named(dict(zip(_KEY, key, strict=True))),
+                    str(key[1]),
+                    *(said for measure in MEASURES for said in _distance(found.get((key, measure)))),
+                )
+                for key in dict.fromkeys(map(_key, rows))
+            ),
+        )
+
+
+def _distance(row: Record | None) -> tuple[str, str, str]:
+    if row is None:
+        return (words.NONE_PRINTED,) * 3
+    off = (row["printed"] - row["expected"]) / row["error"]
+    return _compared(row, "printed"), _compared(row, "expected"), words.signed(off, 1)
 
 
 def _compared(one: Record, which: str) -> str:

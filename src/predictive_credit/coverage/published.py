@@ -3,6 +3,8 @@
 Each row is of 6 populations x 30 pilots. A band is 2.5 standard errors of the mean of 6 populations,
 since our populations are others than theirs, drawn with parameters fitted to these rows. Coverage is
 noisy from one set of populations to the next: bias, MAE and width are what a replication is judged on.
+Theirs is one draw as well, so that two sets leave these bands more often than 2.5 standard errors say;
+`expectation` has what they should be near, and how often.
 """
 
 from __future__ import annotations

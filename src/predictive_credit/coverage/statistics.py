@@ -6,6 +6,7 @@ many of the k agents solve it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,19 @@ def of_histograms(counts: Counts) -> Statistics:
         none=exact[..., 0],
         once=exact[..., 1],
         twice=exact[..., 2],
+    )
+
+
+def stacked(several: Sequence[Statistics]) -> Statistics:
+    """Statistics (...) of equally large pilots as one, (several, ...)."""
+    return Statistics(
+        agents=several[0].agents,
+        tasks=several[0].tasks,
+        total=np.stack([one.total for one in several]),
+        squares=np.stack([one.squares for one in several]),
+        none=np.stack([one.none for one in several]),
+        once=np.stack([one.once for one in several]),
+        twice=np.stack([one.twice for one in several]),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
-from predictive_credit.coverage import page, published, rule, scoring
+from predictive_credit.coverage import expectation, page, published, rule, scoring
 from predictive_credit.coverage.calibrated import FROZEN
+from predictive_credit.coverage.expectation import Expected, Judged, Sets
 from predictive_credit.coverage.populations import SCENARIOS
 from predictive_credit.coverage.published import Compared
 from predictive_credit.coverage.real import RealStudy
@@ -18,6 +20,7 @@ from predictive_credit.report.tables import Table
 
 PREFIX = "coverage"  # of every id; and what the study is called
 NOMINAL = 0.95
+EVERY = "all"
 STRETCH = 0.025  # of the mean absolute error in rasch_unsolvable, which its target of .03 was stretched to
 
 
@@ -30,12 +33,14 @@ WHY_WORST = {
 class Evidence:
     """What is shown. held_out: cells of the calibrated forecaster's one trial, or none.
 
-    cells: of a run of the synthetic study, of the frozen forecasters and the calibrated one.
+    cells: of a run of the synthetic study, of the frozen forecasters and the calibrated one. sets: the
+    printed numbers in many sets of populations, or none.
     """
 
     cells: tuple[Cell, ...]
     held_out: tuple[Cell, ...] = ()
     studies: tuple[RealStudy, ...] = ()
+    sets: tuple[Sets, ...] = ()
 
 
 def of(cells: Iterable[Cell], *, calibrated: bool, known: bool = True) -> tuple[Pooled, ...]:
@@ -58,10 +63,12 @@ def sections(evidence: Evidence) -> tuple[str, ...]:
     frozen, here = (of(evidence.cells, calibrated=c) for c in (False, True))
     fresh, outside = (of(evidence.held_out, calibrated=True, known=k) for k in (True, False))
     compared = published.compare(frozen)
+    expected = expectation.expected(evidence.sets)
+    chance = judged(evidence.sets, compared, whole=expectation.is_a_set(frozen))
     decision = decided(frozen)
     synthetic = page.synthetic_section(
         frozen, decision=decision, published=published.ROWS, compared=compared, here=here,
-        held_out=fresh, outside=outside,
+        held_out=fresh, outside=outside, expected=expected, judged=chance,
     )  # fmt: skip
     known = [
         ("published forecasters, this run", frozen, decision),
@@ -81,10 +88,21 @@ def sections(evidence: Evidence) -> tuple[str, ...]:
         ),
         verdicts=_verdicts(known),
         limits_heading="What could not be reached, and why",
-        limits=limits(fresh or here, outside, compared, evidence.studies),
+        limits=limits(fresh or here, outside, compared, evidence.studies, expected, chance),
     )
     real = (page.real_section(evidence.studies),) if evidence.studies else ()
     return (first, synthetic, *real)
+
+
+def judged(sets: Sequence[Sets], compared: Sequence[Compared], *, whole: bool) -> dict[str, Judged]:
+    """How many numbers are outside their bands, of all and of those a replication is judged on."""
+    if not sets:
+        return {}
+    by = {EVERY: published.MEASURES, "bias, MAE, width": published.JUDGED}
+    found = {said: expectation.judge(sets, compared, measures=of) for said, of in by.items()}
+    return {
+        said: one if whole else replace(one, one_mean=None, two_means=None) for said, one in found.items()
+    }
 
 
 def _verdicts(known: Sequence[tuple[str, Sequence[Pooled], Decision]]) -> Table:
@@ -126,6 +144,8 @@ def limits(
     outside: Sequence[Pooled],
     compared: Sequence[Compared],
     studies: Sequence[RealStudy],
+    expected: Sequence[Expected] = (),
+    judged: Mapping[str, Judged] = MappingProxyType({}),
 ) -> Iterator[str]:
     """How far the results do not reach, a sentence each; the numbers are those of the records."""
     yield (
@@ -136,7 +156,8 @@ def limits(
     yield from _unsolvable(fresh)
     yield from _outside(outside)
     yield from _matrices(studies)
-    yield from _bands(compared)
+    yield from _bands(compared, judged)
+    yield from _expected(expected, judged)
 
 
 def _too_wide(fresh: Sequence[Pooled]) -> Iterator[str]:
@@ -210,16 +231,45 @@ def _missed(one: RealStudy, error: float) -> str:
     )
 
 
-def _bands(compared: Sequence[Compared]) -> Iterator[str]:
+def _bands(compared: Sequence[Compared], judged: Mapping[str, Judged]) -> Iterator[str]:
     off = [one for one in compared if not one.near]
-    judged = [one for one in off if one.measure in published.JUDGED]
-    if off:
-        yield (
-            f"{len(off)} of {len(compared)} published numbers lie outside their bands, {len(judged)} of "
-            "them bias, MAE or width. Our populations are others, drawn with parameters that were fitted to "
-            "the published rows and not given with them; a band allows for the draw of our six populations "
-            "and not for the draw of theirs, and coverage varies most from one set of six to the next."
-        )
+    if not off:
+        return
+    held = [one for one in off if one.measure in published.JUDGED]
+    chance = judged[EVERY].one_mean if judged else None
+    expected = (
+        f" Of two sets of six that our simulators draw, {words.number(chance.chance, 1)} numbers lie so far "
+        f"apart on average, and at least {chance.outside} in {_percent(chance.as_many)} of the pairs."
+        if chance
+        else ""
+    )
+    yield (
+        f"{len(off)} of {len(compared)} published numbers lie outside their bands, {len(held)} of "
+        "them bias, MAE or width. Our populations are others, drawn with parameters that were fitted to "
+        "the published rows and not given with them; a band allows for the draw of our six populations "
+        f"and not for the draw of theirs.{expected}"
+    )
+
+
+def _expected(expected: Sequence[Expected], judged: Mapping[str, Judged]) -> Iterator[str]:
+    off = [one for one in expected if not one.near]
+    if not off or not judged:
+        return
+    held = [one for one in off if one.measure in published.JUDGED]
+    named = words.listed(
+        [
+            f"{one.measure} of {words.spaced(one.forecaster)}/{one.scheme} in {words.spaced(one.scenario)} "
+            f"at {one.pilot_agents} agents ({words.signed(one.off, 1)})"
+            for one in off
+        ]
+    )
+    chance = judged[EVERY].expectation
+    yield (
+        f"From the mean of many sets of six populations {len(off)} of {len(expected)} published numbers lie "
+        f"more than {published.ERRORS:g} standard errors of one set, {len(held)} of them bias, MAE or width: "
+        f"{named}. A set of ours is that far off in {words.number(chance.chance, 1)} numbers on average, and "
+        f"in at least {chance.outside} in {_percent(chance.as_many)} of the sets."
+    )
 
 
 def _number(value: float) -> str:

@@ -2,7 +2,8 @@
 
     python -m predictive_credit.stages.coverage_evidence results/coverage --to results/coverage.html
 
-pools and decides held_out.jsonl into held_out.json beside it, and writes the page of the folder.
+pools and decides held_out.jsonl into held_out.json beside it, and writes the page of the folder. With
+--expectation it first draws expectation.jsonl, the printed numbers in many sets of populations, anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 from markupsafe import Markup
 
 from predictive_credit import __version__, tables
-from predictive_credit.coverage import page, scoring, summary
+from predictive_credit.coverage import expectation, page, scoring, summary
+from predictive_credit.coverage.expectation import Sets
 from predictive_credit.coverage.real import RealStudy
 from predictive_credit.coverage.scoring import Cell
 from predictive_credit.coverage.summary import Evidence
@@ -27,6 +29,7 @@ from predictive_credit.stages.paths import Project
 
 TITLE = "Coverage forecasting"
 SYNTHETIC, HELD_OUT, REAL = "synthetic.jsonl", "held_out.jsonl", "real.jsonl"
+EXPECTATION = "expectation.jsonl"
 
 
 def tab(project: Project) -> tuple[Extra, ...]:
@@ -39,11 +42,12 @@ def tab(project: Project) -> tuple[Extra, ...]:
 
 def read(cells: Path, folder: Path) -> Evidence:
     """A run's cells, and of a folder of evidence what there is."""
-    held_out, real = folder / HELD_OUT, folder / REAL
+    held_out, real, sets = folder / HELD_OUT, folder / REAL, folder / EXPECTATION
     return Evidence(
         cells=tables.read_records(cells, Cell),
         held_out=tables.read_records(held_out, Cell) if held_out.is_file() else (),
         studies=tables.read_records(real, RealStudy) if real.is_file() else (),
+        sets=tables.read_records(sets, Sets) if sets.is_file() else (),
     )
 
 
@@ -73,9 +77,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--to", type=Path, required=True)
+    parser.add_argument(
+        "--expectation", action="store_true", help=f"draw {expectation.SETS} sets of populations (minutes)"
+    )
     args = parser.parse_args(argv)
 
     def action() -> int:
+        if args.expectation:
+            tables.write_bytes(args.folder / EXPECTATION, tables.encode_lines(expectation.draw()))
         print(write(args.folder, args.to))
         return 0
 
