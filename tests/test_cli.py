@@ -150,7 +150,7 @@ def test_help_teaches_every_subcommand_with_an_example(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
     for name in ("plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "coverage", "params",
-                 "certify"):  # fmt: skip
+                 "certify", "rank"):  # fmt: skip
         assert name in out
         _, help_, _ = run(capsys, name, "--help")
         assert f"predictive-credit {name}" in help_.partition("\n\n")[2]

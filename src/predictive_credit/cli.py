@@ -179,8 +179,46 @@ def _to_judge(add: Add) -> None:
     )
     exchange.add_argument("--csv", type=Path, help="also write every figure as CSV")
     exchange.add_argument("--json", action="store_true", help="print the rows as JSON")
+    _to_rank(add)
     _to_forecast_coverage(add)
     _to_certify(add)
+
+
+def _to_rank(add: Add) -> None:
+    """What orders planned experiments."""
+    rank = add(
+        "rank", "Order planned experiments by expected gain per cost, on checked forecasts.", _rank,
+        "  predictive-credit rank proposals.jsonl --using results/molecular-moleculeace-full --budget 3",
+        "  predictive-credit rank --replay results/molecular-moleculeace-full",
+        "",
+        "A proposal has id, situation, intervention and cost, and may have task, explanation and a forecast",
+        "(point, lower, upper, forecaster, context). Without forecasts the evidence's own forecaster is",
+        "asked, two calls each; its replies are kept beside the file, so a second run asks nothing. Evidence",
+        "must verify, and its checks of commitment, delivery and sensitivity must have passed; explanations",
+        "are shown where value passed.",
+    )  # fmt: skip
+    rank.add_argument("proposals", nargs="?", type=Path, help="a CSV, JSONL or Parquet file of proposals")
+    rank.add_argument(
+        "--using", type=Path, action="append", default=[], metavar="EVIDENCE",
+        help="a decided study's bundle or project; several: the best forecaster that passed is taken",
+    )  # fmt: skip
+    rank.add_argument(
+        "--replay", type=Path, metavar="EVIDENCE",
+        help="instead: play the evidence's own states as proposals, and print the regret of each order",
+    )  # fmt: skip
+    rank.add_argument("--study", help="of a project with several studies")
+    rank.add_argument("--target", help="what is gained (default: the study's first target)")
+    rank.add_argument(
+        "--baseline", type=float, help="the outcome that is no gain (default: 0; needed for a level)"
+    )
+    rank.add_argument("--budget", type=float, help="say what this amount buys, in the unit of the costs")
+    rank.add_argument("--top", type=int, default=3, metavar="K", help="also the chance of the first K places")
+    rank.add_argument("--seed", type=int, default=1, help="of the draws (default: 1)")
+    rank.add_argument("--equal-costs", action="store_true", help="with --replay: every state costs 1")
+    rank.add_argument("--replies", type=Path, help="where replies are kept (default: beside the proposals)")
+    rank.add_argument("--max-cost", type=float, metavar="USD", help="what a hosted forecaster may cost")
+    rank.add_argument("--out", type=Path, help="also write the ranking as CSV")
+    rank.add_argument("--json", action="store_true", help="print one line of JSON instead")
 
 
 def _to_certify(add: Add) -> None:
@@ -399,6 +437,22 @@ def _exchange(args: argparse.Namespace) -> int:
     from predictive_credit.stages.exchange import run
 
     print(run(args.root, args.places, measure=args.measure, csv=args.csv, as_json=args.json))
+    return 0
+
+
+def _rank(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.rank import Asked, run
+
+    print(
+        run(
+            Asked(
+                root=args.root, proposals=args.proposals, using=args.using, replay=args.replay,
+                study=args.study, target=args.target, baseline=args.baseline, budget=args.budget,
+                top=args.top, seed=args.seed, equal_costs=args.equal_costs, replies=args.replies,
+                max_cost=args.max_cost, out=args.out, as_json=args.json,
+            )
+        )
+    )  # fmt: skip
     return 0
 
 

@@ -68,7 +68,7 @@ class Known(NamedTuple):
 Outcomes = Mapping[tuple[str, str], Known]  # by id and target; a pending outcome is absent
 
 
-class _Refused(ValueError):
+class Refused(ValueError):
     """A cell that is not what its column asks for."""
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -86,7 +86,7 @@ def rows(sheet: Sheet, config: TableConfig) -> tuple[Row, ...]:
     columns += [config.given_donor] if config.given_donor else []
     _check_columns(sheet, columns)
     found = _each(sheet, lambda record, troubles: _row(record, config, troubles))
-    _check_repeated(sheet.name, config.id, [(row.id, row.where) for row in found])
+    check_repeated(sheet.name, config.id, [(row.id, row.where) for row in found])
     if Context.DONOR in config.contexts:
         _check_donors(sheet.name, found, config)
     return tuple(sorted(found, key=lambda row: row.id))
@@ -102,10 +102,10 @@ def outcomes(sheet: Sheet, config: TableConfig, ids: Collection[str]) -> dict[tu
     _check_targets(sheet, config, needed=True)
     found = _each(sheet, lambda record, troubles: _outcome_row(record, config, troubles))
     named = [(key, where) for key, where, _ in found]
-    _check_repeated(sheet.name, config.id, named)
+    check_repeated(sheet.name, config.id, named)
     remedy = "correct or remove the row"
     refuse(sheet.name, [
-        Trouble(where, config.id, f"no state is called {key!r}{_near(key, ids)}", remedy)
+        Trouble(where, config.id, f"no state is called {key!r}{did_you_mean(key, ids)}", remedy)
         for key, where in named if key not in ids
     ])  # fmt: skip
     return {(key, target): known for key, _, cells in found for target, known in cells.items()}
@@ -149,7 +149,7 @@ def burn_in(
     columns = [config.id, config.cluster[0], config.intervention, *(t.column for t in config.targets)]
     _check_columns(sheet, columns)
     found = _each(sheet, lambda record, troubles: _burn_in_row(record, config, troubles))
-    _check_repeated(sheet.name, config.id, [(row.id, row.where) for row in found])
+    check_repeated(sheet.name, config.id, [(row.id, row.where) for row in found])
     _check_unused(sheet.name, found, states, config)
     values = outcomes(sheet, config, {row.id for row in found})
     for target in config.targets:
@@ -196,7 +196,7 @@ def _row(record: Record, config: TableConfig, troubles: list[Trouble]) -> Row:
     where = record.where
 
     def cell(column: str, read: Callable[[Any], str]) -> str:
-        return _cell(record, column, read, troubles) or ""
+        return read_cell(record, column, read, troubles) or ""
 
     return Row(
         where=where,
@@ -212,12 +212,12 @@ def _row(record: Record, config: TableConfig, troubles: list[Trouble]) -> Row:
 def _burn_in_row(record: Record, config: TableConfig, troubles: list[Trouble]) -> BurnInRow:
     return BurnInRow(
         where=record.where,
-        id=_cell(record, config.id, name, troubles) or "",
-        task=_cell(record, config.cluster[0], name, troubles) or "",
-        intervention=_cell(record, config.intervention, text, troubles) or "",
+        id=read_cell(record, config.id, name, troubles) or "",
+        task=read_cell(record, config.cluster[0], name, troubles) or "",
+        intervention=read_cell(record, config.intervention, text, troubles) or "",
         description=None
         if is_blank(record.cells.get(config.description))
-        else _cell(record, config.description, text, troubles),
+        else read_cell(record, config.description, text, troubles),
     )
 
 
@@ -226,18 +226,19 @@ def _outcome_row(
 ) -> tuple[str, str, dict[str, Known]]:
     """Id, where it stands, and the outcomes of a row by target; empty cells are pending and left out."""
     cells = {
-        target.name: _cell(record, target.column, partial(outcome, target=target), troubles)
+        target.name: read_cell(record, target.column, partial(outcome, target=target), troubles)
         for target in config.targets
         if not is_blank(record.cells.get(target.column))
     }
     found = {target: value for target, value in cells.items() if value is not None}
-    return _cell(record, config.id, name, troubles) or "", record.where, found
+    return read_cell(record, config.id, name, troubles) or "", record.where, found
 
 
-def _cell(record: Record, column: str, read: Callable[[Any], T], troubles: list[Trouble]) -> T | None:
+def read_cell(record: Record, column: str, read: Callable[[Any], T], troubles: list[Trouble]) -> T | None:
+    """What `read` makes of a cell; None with one more trouble where it refuses it."""
     try:
         return read(record.cells.get(column))
-    except _Refused as refused:
+    except Refused as refused:
         troubles.append(Trouble(record.where, column, refused.reason, refused.remedy))
         return None
 
@@ -245,9 +246,9 @@ def _cell(record: Record, column: str, read: Callable[[Any], T], troubles: list[
 def text(cell: Any) -> str:
     """A cell's words, without white space around them; a whole number reads as its digits."""
     if is_blank(cell):
-        raise _Refused("the cell is empty", "fill it, or leave the row out")
+        raise Refused("the cell is empty", "fill it, or leave the row out")
     if isinstance(cell, dict | list):
-        raise _Refused("the value is nested", "write plain text or a number")
+        raise Refused("the value is nested", "write plain text or a number")
     if isinstance(cell, bool):
         return str(cell).lower()
     # A column of integers with one gap comes out of many tools as floats.
@@ -261,21 +262,21 @@ def name(cell: Any) -> str:
         (c for c in found if c in "/\\" or (unicodedata.category(c)[0] in "CZ" and c != " ")), None
     )
     if strange is not None:
-        raise _Refused(
+        raise Refused(
             f"{_shown(found)} holds {strange!r}, which breaks a path",
             "use letters, digits, spaces and visible signs other than slashes",
         )
     if found in {".", ".."}:
-        raise _Refused(f"{found!r} means a folder in a path", "give it a name")
+        raise Refused(f"{found!r} means a folder in a path", "give it a name")
     if len(found) > LONGEST_NAME:
-        raise _Refused(f"{_shown(found)} has {len(found)} characters", f"use {LONGEST_NAME} at most")
+        raise Refused(f"{_shown(found)} has {len(found)} characters", f"use {LONGEST_NAME} at most")
     return found
 
 
 def explanation(cell: Any) -> str:
     """A state's explanation, which contexts M and S show."""
     if is_blank(cell):
-        raise _Refused(
+        raise Refused(
             "the state has no explanation, and without one contexts M and S would show nothing",
             "write the explanation, or leave the row out",
         )
@@ -285,7 +286,7 @@ def explanation(cell: Any) -> str:
 def donor(cell: Any) -> str:
     """The id of the state whose explanation is the donor's."""
     if is_blank(cell):
-        raise _Refused("the state has no donor id", "name another state, or choose another donor policy")
+        raise Refused("the state has no donor id", "name another state, or choose another donor policy")
     return name(cell)
 
 
@@ -293,11 +294,11 @@ def outcome(cell: Any, *, target: TableTarget) -> Known:
     """A number in the target's range, or `undefined: reason`."""
     if isinstance(cell, str) and (said := _UNDEFINED.fullmatch(cell.strip())):
         if not said["reason"].strip():
-            raise _Refused("the outcome is undefined without a reason", "write `undefined: ` and the reason")
+            raise Refused("the outcome is undefined without a reason", "write `undefined: ` and the reason")
         return Known(None, said["reason"].strip())
     value = number(cell)
     if not target.lower <= value <= target.upper:
-        raise _Refused(
+        raise Refused(
             f"{str(cell).strip()} is outside the declared range "
             f"[{target.lower:g}, {target.upper:g}] {target.unit}",
             f"correct the cell or the range of target {target.name}",
@@ -309,7 +310,7 @@ def number(cell: Any) -> float:
     """A finite number, or its numeral as text with a decimal point; a typographic minus is understood."""
     if isinstance(cell, bool) or not isinstance(cell, int | float | str):
         kind = "a truth value" if isinstance(cell, bool) else "nested"
-        raise _Refused(f"the value is {kind}, not a number", "write a number")
+        raise Refused(f"the value is {kind}, not a number", "write a number")
     plain = cell.strip().replace("\u2212", "-") if isinstance(cell, str) else cell
     if isinstance(plain, str) and not _NUMERAL.fullmatch(plain):
         raise _no_number(plain)
@@ -318,31 +319,31 @@ def number(cell: Any) -> float:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise _Refused(f"{_shown(str(cell))} is too large to be a finite number", "write a finite number")
+        raise Refused(f"{_shown(str(cell))} is too large to be a finite number", "write a finite number")
     return value
 
 
-def _no_number(seen: str) -> _Refused:
+def _no_number(seen: str) -> Refused:
     """Why a text is no numeral, as exactly as can be told."""
     if seen.lower() in _NO_VALUE:
         reason = f"{seen!r} is not a finite number"
-        return _Refused(
+        return Refused(
             reason, "leave the cell empty if the outcome is to come, or write `undefined: ` and why"
         )
     if re.fullmatch(r"[+-]?\d{1,3},\d{3}", seen):
         either = f"write {seen.replace(',', '.')} or {seen.replace(',', '')}"
-        return _Refused(f"{seen!r} has a comma, which may mean decimals or thousands", either)
+        return Refused(f"{seen!r} has a comma, which may mean decimals or thousands", either)
     if re.fullmatch(r"[+-]?\d*,\d+", seen):
-        return _Refused(
+        return Refused(
             f"{seen!r} has a decimal comma", f"write {seen.replace(',', '.')} with a decimal point"
         )
     if re.fullmatch(r"[+-]?\d{1,3}([, _'\u00a0\u202f]\d{3})+(\.\d+)?", seen):
-        return _Refused(f"{seen!r} has thousands separators", "write the digits without them")
+        return Refused(f"{seen!r} has thousands separators", "write the digits without them")
     if re.fullmatch(r"[+-]?[\d.,]+\s*[^\d\s.,].*", seen, re.DOTALL):
-        return _Refused(
+        return Refused(
             f"{_shown(seen)} has more than a number in it", "write the number alone, in the target's unit"
         )
-    return _Refused(
+    return Refused(
         f"{_shown(seen)} is text where a number is needed", "write a number, or leave the cell empty"
     )
 
@@ -350,7 +351,7 @@ def _no_number(seen: str) -> _Refused:
 def _check_columns(sheet: Sheet, needed: Iterable[str]) -> None:
     missing = [column for column in needed if column not in sheet.columns]
     if missing:
-        near = _near(missing[0], sheet.columns)
+        near = did_you_mean(missing[0], sheet.columns)
         more = f" (nor {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise BadSource(
             f"{sheet.name} has no column {missing[0]!r}{more}{near}; it holds {_listed(sheet.columns)}; "
@@ -371,19 +372,20 @@ def _check_targets(sheet: Sheet, config: TableConfig, *, needed: bool) -> None:
         if difflib.get_close_matches(target.column.lower(), [c.lower() for c in free], cutoff=NEAR):
             raise BadSource(
                 f"{sheet.name} has no column {target.column!r} of target {target.name}"
-                f"{_near(target.column, free)}; rename the column, or name yours in conf/study"
+                f"{did_you_mean(target.column, free)}; rename the column, or name yours in conf/study"
             )
     if needed and len(absent) == len(config.targets):
         _check_columns(sheet, [target.column for target in absent])
 
 
-def _check_repeated(file: str, column: str, named: Sequence[tuple[str, str]]) -> None:
+def check_repeated(file: str, column: str, named: Sequence[tuple[str, str]], *, what: str = "state") -> None:
+    """Raise BadSource where two rows have one name; named: each row's name and where it stands."""
     first: dict[str, str] = {}
     troubles = []
     for found, where in named:
         if found in first:
             reason = f"{found!r} stands already on {first[found]}"
-            troubles.append(Trouble(where, column, reason, "give each state one row and an id of its own"))
+            troubles.append(Trouble(where, column, reason, f"give each {what} one row and an id of its own"))
         first.setdefault(found, where)
     refuse(file, troubles)
 
@@ -433,12 +435,12 @@ def _donor_trouble(row: Row, ids: Collection[str], column: str | None) -> Troubl
     if row.donor == row.id:
         return Trouble(row.where, column, f"{row.id!r} is its own donor", "name another state")
     if row.donor not in ids:
-        reason = f"no state is called {row.donor!r}{_near(str(row.donor), ids)}"
+        reason = f"no state is called {row.donor!r}{did_you_mean(str(row.donor), ids)}"
         return Trouble(row.where, column, reason, "name a state of this file")
     return None
 
 
-def _near(wanted: str, there: Iterable[str]) -> str:
+def did_you_mean(wanted: str, there: Iterable[str]) -> str:
     """`, did you mean 'x'?` for the closest of the names there, or nothing."""
     by_lower = {name.lower(): name for name in sorted(there)}
     close = difflib.get_close_matches(wanted.lower(), by_lower, n=1, cutoff=0.6)

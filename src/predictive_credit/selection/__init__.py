@@ -1,0 +1,1 @@
+"""Which planned experiment first? Forecasts of checked forecasters, ordered by expected gain per cost."""
