@@ -84,6 +84,7 @@ def _to_run(add: Add) -> None:
     )  # fmt: skip
     plan.add_argument("study", nargs="?", help="one study (default: all)")
     plan.add_argument("overrides", nargs="*", help=OVERRIDES)
+    _to_size(add)
     fetch = add(
         "fetch", "Fetch the pools and the embedded model in use, and check their sha256.", _fetch,
         "  predictive-credit fetch",
@@ -129,6 +130,42 @@ def _to_run(add: Add) -> None:
     serve.add_argument(
         "--study", help="hold every answer to the sentence that this study's forecasts are elicited in"
     )
+
+
+def _to_size(add: Add) -> None:
+    """What tells what a planned study can resolve."""
+    power = add(
+        "power", "Simulate which gates a planned study can resolve, and how many clusters would.", _power,
+        "  predictive-credit power molecular scale=full --effect 0.02 --like bundles/molecular",
+        "  predictive-credit power controlled --effect 1 --effect log_loss=0.02 --spread 2 --drift 1",
+        "",
+        "Before a call is paid for, and before anything is fetched; overrides come right after the study.",
+        "NUMBER holds for every contrast, KEY=NUMBER for those of a target, a measure or a pair (drift=0.01,",
+        "S-M=0.02). Give an option again for another key; the last that fits stands. An effect is a size:",
+        "each gate knows its side.",
+    )  # fmt: skip
+    power.add_argument("study", help="one study")
+    power.add_argument("overrides", nargs="*", help=OVERRIDES)
+    for option, what in (
+        ("effect", "true mean gain to be detected, in the loss's unit; of an equivalence, what is true"),
+        ("spread", "standard deviation of the gain between clusters"),
+        ("within", "standard deviation of the gain between states of a cluster, calls aside"),
+        ("drift", "mean absolute gap of the points of two calls, in the target's unit"),
+    ):
+        power.add_argument(f"--{option}", action="append", default=[], metavar="[KEY=]NUMBER", help=what)
+    power.add_argument(
+        "--like",
+        type=Path,
+        metavar="BUNDLE",
+        help="an earlier run whose spread, within and drift are assumed",
+    )
+    power.add_argument(
+        "--simulations",
+        type=int,
+        metavar="N",
+        help="studies to simulate (default: 2000); the error falls with it",
+    )
+    power.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
 def _to_judge(add: Add) -> None:
@@ -312,6 +349,22 @@ def _plan(args: argparse.Namespace) -> int:
     if args.study and "=" in args.study:  # `plan scale=full`: the first word is an override
         return print_counts(args.root, None, words)
     return print_counts(args.root, args.study, words[1:])
+
+
+def _power(args: argparse.Namespace) -> int:
+    from predictive_credit.stages.power import Asked, run
+    from predictive_credit.studies.assumptions import OPTIONS
+
+    print(
+        run(
+            args.root,
+            Asked(
+                study=args.study, overrides=args.overrides, like=args.like, studies=args.simulations,
+                stated={option: getattr(args, option) for option in OPTIONS}, as_json=args.json,
+            ),
+        )
+    )  # fmt: skip
+    return 0
 
 
 def _fetch(args: argparse.Namespace) -> int:
