@@ -96,6 +96,44 @@ def scripted(*answers: Said) -> Iterator[Scripted]:
         server.server_close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Website:
+    """A running site, and the paths that were asked for."""
+
+    url: str
+    seen: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def website(pages: Mapping[str, str]) -> Iterator[Website]:
+    """Serves plain texts by path, and 404 for any other."""
+    served: Website
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            served.seen.append(self.path)
+            body = pages.get(self.path, "not here").encode()
+            self.send_response(200 if self.path in pages else 404)
+            self.send_header("content-type", "text/plain; charset=utf-8")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object):
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served = Website(url=f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 def _answer(handler: BaseHTTPRequestHandler, said: Said, ended: threading.Event) -> None:
     body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
     ended.wait(said.hang_s)

@@ -1,13 +1,14 @@
 """Agents learn what they are told and no more; a failed session is named for what it was."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from predictive_credit.certification import searchers, tasks
-from predictive_credit.certification.agents import Asked, InProcess, Script, Unavailable, prompt_of
+from predictive_credit.certification.agents import Asked, InProcess, Script, Unavailable, form, prompt_of
 from predictive_credit.certification.episodes import Episode, replay, run
 from predictive_credit.certification.episodes import packet as packet_of
 from predictive_credit.certification.ledger import Ledger
@@ -75,21 +76,69 @@ def test_the_script_in_its_process_acts_as_the_function_does(name: str) -> None:
     [
         "open({secret!r}).read()",
         "import os; os.listdir({folder!r})",
+        "import os; os.listdir({folder!r}.encode())",
+        "import os, pathlib; os.scandir(pathlib.Path({folder!r}))",
         "import socket; socket.socket().connect(('127.0.0.1', 9))",
         "import subprocess; subprocess.run(['ls'])",
         "open({outside!r}, 'w')",
         "import predictive_credit",
+        "import os; os.mkdir({outside!r})",
+        "import os; os.link({secret!r}, {outside!r})",
+        "import os; os.symlink({secret!r}, {outside!r})",
+        "import os; os.symlink({secret!r}, 'inside')",
+        "import os; os.rename({secret!r}, {outside!r})",
+        "import os; os.replace({secret!r}, {outside!r})",
+        "import os; os.remove({secret!r})",
+        "import os; os.unlink({secret!r})",
+        "import os; os.rmdir({folder!r})",
+        "import os; os.chmod({secret!r}, 0)",
+        "import os; os.truncate({secret!r}, 0)",
+        "import os; os.utime({secret!r}, (0, 0))",
+        "import os; os.getxattr({secret!r}, 'user.x')",
+        "import os; os.setxattr({secret!r}, 'user.x', b'1')",
+        "import os; os.chdir({folder!r})",
+        "import sqlite3; sqlite3.connect({outside!r})",
+        "import tempfile; tempfile.mkdtemp(dir={folder!r})",
     ],
-    ids=["read", "list", "network", "process", "write", "package"],
 )
 def test_a_script_cannot_leave_its_directory(tmp_path: Path, text: str) -> None:
     secret, outside = tmp_path / "secret", tmp_path / "outside"
     secret.write_text("sealed")
-    code = text.format(secret=str(secret), folder=str(tmp_path), outside=str(outside))
+    before = secret.stat()
+    refused = "\nexcept PermissionError as error:\n    raise SystemExit(7)"
+    if "import predictive_credit" in text:  # which no path leads to
+        refused = "\nexcept ModuleNotFoundError:\n    raise SystemExit(7)"
+    code = (
+        "try:\n    " + text.format(secret=str(secret), folder=str(tmp_path), outside=str(outside)) + refused
+    )
     turn = script(tmp_path, code).session(packet("device"), {})
     assert turn.failure == Outcome.MODEL_FAILURE
-    assert turn.reason == "exit status 1"
-    assert not outside.exists()
+    assert turn.reason == "exit status 7"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.py", "secret"]
+    after = secret.stat()
+    assert (after.st_mode, after.st_mtime_ns, after.st_size) == (
+        before.st_mode, before.st_mtime_ns, before.st_size,
+    )  # fmt: skip
+
+
+def test_what_the_interpreter_does_not_announce_passes_and_the_registration_says_so(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("sealed")
+    text = f"import os; open('seen', 'w').write(str(os.stat({str(tmp_path / 'secret')!r}).st_size))"
+    agent = script(tmp_path, text)
+    assert agent.session(packet("device"), {}).files["seen"] == "6"
+    assert "of stat, readlink and mkfifo it does not" in agent.isolation[1]
+
+
+def test_a_script_that_no_process_can_be_had_for_is_lost_whatever_it_would_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*given: object, **told: object) -> None:
+        raise BlockingIOError("no process")
+
+    monkeypatch.setattr(subprocess, "run", none)
+    turn = script(tmp_path, "").session(packet("device"), {"candidate.json": "{}"})
+    assert (turn.failure, turn.reason) == (Outcome.INFRASTRUCTURE, "not started: BlockingIOError")
+    assert turn.files == {"candidate.json": "{}"}
 
 
 def test_a_script_has_no_environment_and_only_the_public_packet(
@@ -186,3 +235,46 @@ def test_a_prompt_tells_the_public_text_the_history_and_the_form_of_an_answer(na
         assert part in prompt
     assert told["draw"] not in prompt
     assert prompt != prompt_of(told | {"draw": "cd" * 32}, {"schema.sql": "CREATE"})
+
+
+def made(form: Any, pick: int) -> Any:
+    """A value of a JSON Schema as the tasks write theirs: the `pick`th choice, the longest list."""
+    if "anyOf" in form:
+        return made(form["anyOf"][pick], pick)
+    if "const" in form:
+        return form["const"]
+    if "enum" in form:
+        return form["enum"][pick]
+    if form["type"] == "array":
+        choices = form["items"].get("enum")
+        if choices is None:  # objects, told apart by their first key
+            (first, *_) = form["items"]["properties"]
+            return [made(form["items"], k) | {first: made(form["items"]["properties"][first], k)} for k in
+                    range(form["maxItems"])]  # fmt: skip
+        return list(choices[pick : pick + max(form["minItems"], 1)])
+    return {name: made(value, pick) for name, value in form["properties"].items()}
+
+
+@pytest.mark.parametrize("pick", [0, 1])
+@pytest.mark.parametrize("name", tasks.BUILD)
+def test_what_a_tasks_forms_admit_is_an_action_and_a_candidate_that_the_task_reads(
+    name: str, pick: int
+) -> None:
+    task = tasks.BUILD[name](SECRET, "main")
+    said = json.dumps(made(form(tasks.FORMS[name]), pick))
+    turn = asked(said).session(packet(name), {})
+    assert turn.failure is None
+    action = json.loads(str(turn.action))
+    assert action["action"] == ("experiment", "finish")[pick]
+    task.artifact(json.loads(turn.files["candidate.json"]))
+    if pick == 0:
+        task.plan(action["payload"])
+    else:
+        assert action["payload"] == {}
+
+
+def test_a_form_offers_the_addresses_that_may_be_read_and_the_web_to_nobody_else() -> None:
+    told = form(tasks.FORMS["device"], ["https://docs.example/"])
+    said = asked(json.dumps(made(told, 0) | made(told["anyOf"][2], 0))).session(packet("device"), {})
+    assert json.loads(str(said.action))["payload"] == {"url": "https://docs.example/"}
+    assert "web_fetch" not in json.dumps(form(tasks.FORMS["device"]))

@@ -12,18 +12,21 @@ from typing import Any
 
 import pytest
 
-from predictive_credit.certification import harness
+from predictive_credit.certification import contracts, harness, tasks
 from predictive_credit.certification.agents import Asked, InProcess, Script, Turn
 from predictive_credit.certification.decision import Verdict
 from predictive_credit.certification.episodes import Episode
+from predictive_credit.certification.feedback import Use
 from predictive_credit.certification.gates import Open
 from predictive_credit.certification.harness import Audited, Settings, certify
 from predictive_credit.certification.ledger import draw, read
 from predictive_credit.certification.records import Outcome
 from predictive_credit.certification.tasks.task import Budget
 from predictive_credit.certification.verify import verify
-from predictive_credit.certification.web import Limits, Snapshot
-from predictive_credit.errors import BadConfig, OutOfOrder, Tampered
+from predictive_credit.certification.web import Limits, Page, Snapshot, limits
+from predictive_credit.errors import BadConfig, OutOfOrder, Stopped, Tampered
+from predictive_credit.tables import record_of
+from tests.loopback import website
 from tests.test_certification_web import HTML, Site
 
 ISOLATED = (True, "a test: the policy is a pure function of its packet")
@@ -324,6 +327,50 @@ def test_ctrl_c_waits_for_the_session_and_changes_nothing_of_the_bundle(
     assert certify(settings(agent=agent), tmp_path / "cut").bundle_id == whole[1].bundle_id
 
 
+@dataclass(frozen=True, kw_only=True)
+class Away(Stopping):
+    """Is not there in its `at`th session, until it is asked again."""
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        try:
+            return super().session(packet, files)
+        except KeyboardInterrupt:
+            raise Stopped("nobody answers; run the same command again") from None
+
+
+@pytest.mark.parametrize("at", [1, 8, 14])
+def test_an_agent_that_is_away_pauses_the_run_and_changes_nothing_of_the_bundle(
+    whole: tuple[Stopping, Audited], tmp_path: Path, at: int
+) -> None:
+    agent = Away(isolation=ISOLATED, at=at, repeats=False)
+    with pytest.raises(
+        Stopped, match=r"is paused in its turn \d: nobody answers; run the same command again"
+    ):
+        certify(settings(agent=agent), tmp_path)
+    assert "episode_ended" not in [e.event_type for e in read(tmp_path / "ledger.jsonl")[-1:]]
+    audited = certify(settings(agent=agent), tmp_path)
+    assert agent.sessions[:at] + agent.sessions[at + 1 :] == whole[0].sessions
+    assert audited.bundle_id == whole[1].bundle_id
+
+
+def test_a_kill_after_a_pause_is_a_session_cut_short(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        certify(settings(agent=Away(isolation=ISOLATED, at=8, repeats=False)), tmp_path)
+    with pytest.raises(KeyboardInterrupt):  # asked again, and killed while it may have been answered
+        certify(settings(agent=Stopping(isolation=ISOLATED, at=1, repeats=False)), tmp_path)
+    audited = certify(settings(agent=Stopping(isolation=ISOLATED, repeats=False)), tmp_path)
+    outcomes = [c["outcome"] for c in payload(audited, "gate2")["controls"]]
+    assert outcomes == ["unresolved", "artifact"]
+
+
+def test_pauses_that_are_no_pauses_are_tampered(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        certify(settings(agent=Away(isolation=ISOLATED, at=2)), tmp_path)
+    (tmp_path / "pauses.jsonl").write_text('{"event_hash":1}\n')
+    with pytest.raises(Tampered, match=r"pauses.jsonl holds a line that is no pause"):
+        certify(settings(), tmp_path)
+
+
 def test_a_session_that_may_not_be_repeated_leaves_its_episode_unresolved(tmp_path: Path) -> None:
     agent = stopped(tmp_path, 8, repeats=False)  # the main run takes six, challenger-001 is in its second
     audited = certify(settings(agent=agent), tmp_path)
@@ -395,10 +442,10 @@ def test_what_the_main_run_read_is_whole_in_every_challengers_hands(tmp_path: Pa
             told.append((packet["sites"], packet["web"]))
             return harness_policy(packet)
 
-        limits = Limits(hosts=frozenset({"127.0.0.1"}), loopback=True)
+        allowed = Limits(hosts=frozenset({"127.0.0.1"}), loopback=True)
         agent = InProcess(act=act, isolation=ISOLATED)
         budget = Budget(challengers=2, positive_controls=1, feedback_pairs=2, null_pairs=2)
-        audited = certify(settings("sqlite", budget, agent=agent, sites=(page,), web=limits), tmp_path)
+        audited = certify(settings("sqlite", budget, agent=agent, sites=(page,), web=allowed), tmp_path)
         site.shutdown()
         thread.join()
     assert len(site.seen) == 1  # type: ignore[attr-defined]
@@ -412,3 +459,187 @@ def test_what_the_main_run_read_is_whole_in_every_challengers_hands(tmp_path: Pa
     assert (tmp_path / "web" / "objects").is_dir()
     assert HTML in [p.read_bytes() for p in (tmp_path / "web" / "objects").iterdir()]
     assert audited.decision.findings.core == audited.decision.findings.gate3 == ()
+
+
+READER = """
+import json
+packet = json.load(open(".dcp/packet.json"))
+actions = [turn["action"] for turn in packet["history"]]
+shown = [turn["observation"].get("text") for turn in packet["history"] if turn["action"] == "web_fetch"]
+texts = [text for text in shown if text] + [page["text"] for page in packet["web"]]
+action = {"action": "finish", "payload": {}}
+if packet["sites"] and not actions:
+    action = {"action": "web_fetch", "payload": {"url": packet["sites"][0]}}
+elif packet["sites"] and "experiment" not in actions:
+    action = {"action": "experiment", "payload": {"controls": ["c00"]}}
+elif packet["web"] and len(actions) < 2:
+    url = packet["web"][0]["url"] + ("?page=2" if actions else "")
+    action = {"action": "web_fetch", "payload": {"url": url}}
+if texts:
+    json.dump({"gains": json.loads(texts[0])}, open("candidate.json", "w"))
+json.dump({"schema": "dcp_action_v1", **action}, open(".dcp/action.json", "w"))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """An audit whose agent took its artifact from a page; and what the site was asked for."""
+
+    audited: Audited
+    page: str
+    text: str
+    seen: list[str]
+
+
+def read_a_page(to: Path) -> Read:
+    """The page tells every gain, so that nothing is left to be found by experiment."""
+    told = settings("device", Budget(challengers=2, positive_controls=1))
+    sealed = tasks.BUILD["device"](harness._key(b"7" * 32, "instances"), "main").answer()["gains"]
+    (to / "reader.py").write_text(READER)
+    text = json.dumps(sealed, indent=1)
+    with website({"/gains": text}) as site:
+        page = f"{site.url}/gains"
+        agent = Script(path=to / "reader.py")
+        told = replace(
+            told, agent=agent, sites=(page,), web=limits([page]), attest_isolation=True,
+            isolation_reason="a test: its code is above",
+        )  # fmt: skip
+        audited = certify(told, to / "run")
+    return Read(audited=audited, page=page, text=text, seen=site.seen)
+
+
+def test_a_page_that_tells_the_answer_is_replayed_to_challengers_and_refutes_the_claim(
+    tmp_path: Path,
+) -> None:
+    run = read_a_page(tmp_path)
+    assert run.seen == ["/gains"]
+    assert run.audited.decision.core.verdict == Verdict.REFUTED
+    assert run.audited.decision.findings.core == ()
+    events = read(tmp_path / "run" / "ledger.jsonl")
+    for label in ("challenger-001", "challenger-002"):
+        mine = [e.payload for e in events if e.payload.get("episode") == label]
+        replayed, other = (e["observation"] for e in mine if "observation" in e)
+        assert (replayed["status"], replayed["url"], replayed["text"]) == ("fetched", run.page, run.text)
+        assert other == {"status": "refused", "reason": "this address is not in the snapshot"}
+    integrity, registration = payload(run.audited, "integrity"), payload(run.audited, "registration")
+    kept = json.loads((tmp_path / "run" / "web" / "snapshot.json").read_text())
+    wobs = Snapshot(pages=tuple(record_of(row, Page, "snapshot.json") for row in kept)).digest
+    assert integrity["observed_web_manifest_hash"] == wobs != Snapshot().digest
+    assert integrity["web_replay_scope"] == "observed_request_response_frozen"
+    assert registration["recovery_stratum"] == "matched-web-privileged"
+    assert "other addresses are refused" in registration["notes"]["gate2_web"]
+    assert_both_accept(run.audited)
+
+
+def test_a_page_that_is_replayed_with_another_byte_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from predictive_credit.certification import episodes  # noqa: PLC0415  # the module is patched
+
+    deliver, page = episodes._answer, episodes._page
+
+    def answer(episode: Episode, *rest: Any) -> None:
+        if episode.label == "challenger-001":
+            monkeypatch.setattr(episodes, "_page", lambda *given: {**page(*given), "text": "{}"})
+        deliver(episode, *rest)
+        monkeypatch.setattr(episodes, "_page", page)
+
+    monkeypatch.setattr(episodes, "_answer", answer)
+    assert "challenger_contract_pass not attested" in read_a_page(tmp_path).audited.decision.findings.core
+
+
+def test_more_pages_than_an_episode_has_turns_for_are_refused(tmp_path: Path) -> None:
+    pages = tuple(f"https://docs.example/{k}" for k in range(3))
+    with pytest.raises(BadConfig, match=r"3 pages were given, and beside its experiments .* has turns for 2"):
+        certify(settings(sites=pages, web=limits(pages)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def assert_both_accept(audited: Audited) -> None:
+    """Our verifier to the last digit, and dcp-audit, with one verdict."""
+    report = verify(audited.folder)
+    assert report.ok
+    assert report.levels.exact
+    other = pytest.importorskip("dcp.bundle", reason="dcp-audit is not installed")
+    theirs = other.verify_bundle(audited.folder)
+    assert theirs["ok"], theirs["errors"]
+    assert theirs["replayed_verdict"] == report.replayed_verdict
+
+
+# -- pairs that infrastructure takes
+
+PAIRS = Budget(challengers=2, positive_controls=1, feedback_pairs=10, null_pairs=10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losing(InProcess):
+    """Gets no answer in the first session of the episodes called so."""
+
+    lost: frozenset[str] = frozenset()
+
+    def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
+        if packet["draw"] in {draw(harness._key(b"7" * 32, "nonce"), label) for label in self.lost}:
+            return Turn(files=files, failure=Outcome.INFRASTRUCTURE, reason="no answer")
+        return super().session(packet, files)
+
+
+def losing(to: Path, *labels: str, budget: Budget = PAIRS) -> Audited:
+    return certify(settings("sqlite", budget, agent=Losing(isolation=ISOLATED, lost=frozenset(labels))), to)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_pair_that_infrastructure_took_is_replaced_and_stays_listed(tmp_path: Path) -> None:
+    audited = losing(tmp_path, "pair-004-neutral", "null-010-reference_null")
+    registration, gate3 = payload(audited, "registration"), payload(audited, "gate3")
+    assert registration["gate3_pair_replacement_policy"] == "preaction_transport_pair_replacement_v1"
+    assert registration["m_max"] == 2 + 2 * 11
+    for part, name, first in ((gate3, "pair-004", 3), (gate3["sham"], "null-010", 9)):
+        assert (part["started_pair_count"], part["no_pair_replacements"]) == (11, False)
+        lost, again = part["pairs"][first : first + 2]
+        assert (lost["pair_id"], lost["replacement_of"]) == (name, "")
+        assert (again["pair_id"], again["replacement_of"]) == (f"{name}-again-1", name)
+    assert gate3["pairs"][3]["truthful"]["outcome"] == "artifact"  # its twin was played all the same
+    assert gate3["pairs"][3]["neutral"]["infrastructure_outcome_independent"] is True
+    found = audited.decision.gate3
+    assert found is not None
+    assert [p.use for p in found.pairs].count(Use.ANALYZED) == 10
+    assert [p.use for p in found.pairs].count(Use.REPLACED) == 1
+    assert audited.decision.findings.core == audited.decision.findings.gate3 == ()
+    assert_both_accept(audited)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_no_more_pairs_are_replaced_than_were_registered(tmp_path: Path) -> None:
+    audited = losing(tmp_path, "pair-002-truthful", "pair-002-again-1-neutral", "pair-005-neutral")
+    pairs = payload(audited, "gate3")["pairs"]
+    assert [p["pair_id"] for p in pairs if p["replacement_of"]] == ["pair-002-again-1"]
+    found = audited.decision.gate3
+    assert found is not None
+    assert [p.use for p in found.pairs].count(Use.EXCLUDED) == 2
+    assert found.effect == "inconclusive"
+    assert audited.decision.findings.gate3 == ()
+    assert_both_accept(audited)
+
+
+def test_a_task_that_registers_no_replacement_replaces_no_pair(tmp_path: Path) -> None:
+    agent = Losing(isolation=ISOLATED, lost=frozenset({"pair-002-neutral"}))
+    audited = certify(settings("catalyst", agent=agent), tmp_path)
+    assert payload(audited, "registration")["gate3_pair_replacement_policy"] == "none"
+    assert [p["pair_id"] for p in payload(audited, "gate3")["pairs"]] == ["pair-001", "pair-002"]
+    assert_both_accept(audited)
+
+
+@pytest.mark.parametrize(("of", "allowed"), [("full", (3, 6)), ("quick", (0, 0))])
+def test_the_event_service_registers_the_published_replacements(of: str, allowed: tuple[int, int]) -> None:
+    plan = settings("sqlite", budget=getattr(tasks.DESIGNS["sqlite"], of)).plan()
+    assert plan.replacements == allowed
+    made = contracts.registration(plan, contracts.contracts(plan, tasks.BUILD["sqlite"](b"s", "main")), "r")
+    assert (made.max_feedback_pair_replacements, made.max_sham_pair_replacements) == allowed
+    assert made.m_max == {"full": 162, "quick": 12}[of]
+
+
+def test_our_instances_bear_names_of_their_own(catalyst: Audited) -> None:
+    names = {design.profile for design in tasks.DESIGNS.values()}
+    assert not names & {design.formerly for design in tasks.DESIGNS.values()}
+    assert payload(catalyst, "registration")["task_family_profile"] == "predictive_credit_catalyst_recipe_v1"
+    assert_both_accept(catalyst)

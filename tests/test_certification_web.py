@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from predictive_credit.certification.episodes import Denied
-from predictive_credit.certification.web import Gateway, Limits
-from predictive_credit.errors import Tampered
+from predictive_credit.certification.web import Gateway, Limits, limits
+from predictive_credit.errors import BadConfig, Tampered
 
 HTML = (
     b"<html><style>p{}</style><script>secret()</script><p>Partial   indexes</p><noscript>no</noscript>"
@@ -193,6 +193,36 @@ def test_a_host_that_leads_to_an_inner_address_is_refused(tmp_path: Path, found:
     live = Gateway(tmp_path, limits, Recorder(), resolve=lambda host, port: found.split())
     with pytest.raises(Denied, match=r"public address|no address"):
         live.fetch("https://docs.example/page")
+
+
+@pytest.mark.parametrize(
+    ("urls", "loopback"),
+    [
+        (["https://docs.example/a", "https://www.docs.example/b"], False),
+        (["http://127.0.0.1:8000/a", "http://localhost:9/b"], True),
+    ],
+)
+def test_the_addresses_that_are_given_say_which_hosts_may_be_read(urls: list[str], loopback: bool) -> None:
+    told = limits(urls)
+    assert (len(told.hosts), told.loopback) == (2, loopback)
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [
+        ["http://docs.example/a"],
+        ["https://docs.example:8443/a"],
+        ["https://docs.example/a#b"],
+        ["https://me:word@docs.example/"],
+        ["https://docs.example/", "http://127.0.0.1:8000/"],
+        ["docs.example/a"],
+        ["https://[docs.example/"],
+        [""],
+    ],
+)
+def test_an_address_that_may_never_be_read_is_one_sentence(urls: list[str]) -> None:
+    with pytest.raises(BadConfig, match=r"may not be read: .*; give https|is no address"):
+        limits(urls)
 
 
 def test_requests_are_counted_hops_included(site: str, tmp_path: Path) -> None:

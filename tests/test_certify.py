@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,16 @@ import yaml
 from predictive_credit import cli, config
 from predictive_credit.agents import model_agent
 from predictive_credit.certification import ledger, tasks
+from predictive_credit.certification.harness import Settings
 from predictive_credit.certification.tasks.task import Budget
-from predictive_credit.errors import BadConfig, Stopped
-from predictive_credit.models import asking
+from predictive_credit.errors import BadConfig
+from predictive_credit.models import asking, sending
 from predictive_credit.records import Prompt, Reply
 from predictive_credit.sources import wheels
 from predictive_credit.stages import certify, certify_evidence, freeze
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
-from tests.loopback import Said, scripted
+from tests.loopback import Said, scripted, website
 
 SMALL = Budget(challengers=2, positive_controls=1)
 Run = Callable[..., tuple[object, str, str]]
@@ -89,8 +91,10 @@ def test_an_audit_is_run_told_gate_by_gate_and_verifies(
         (("device", "--agent", "pro"), "needs a key and the environment variable"),
         (("device", "--secret-file", "gone"), "gone holds no secret"),
         (("device", "--attest-isolation", " "), "attest_isolation needs isolation_reason"),
+        (("device", "--web", "http://docs.example/"), "http://docs.example/ may not be read: only https"),
+        (("device", *["--web", "https://docs.example/"] * 3), "3 pages were given"),
     ],
-    ids=["task", "playbook", "agent", "key", "secret", "isolation"],
+    ids=["task", "playbook", "agent", "key", "secret", "isolation", "web", "pages"],
 )
 def test_words_that_do_not_fit_are_one_sentence_and_write_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sentence: str
@@ -102,6 +106,28 @@ def test_words_that_do_not_fit_are_one_sentence_and_write_nothing(
     assert sentence in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_is_read_by_the_main_run_once_and_kept_for_challengers(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with website({"/gains": "every gain is +1 or -1"}) as site:
+        words = ("device", "--budget", "quick", "--to", str(tmp_path), "--web", f"{site.url}/gains")
+        assert run(*words)[0] == 0
+        assert run(*words)[0] == 0  # nothing is left to do, and nothing is read
+        assert site.seen == ["/gains"]
+        code, _, err = run(*words[:-2])
+        assert code == 1
+        assert "continue it with the settings it was started with" in err
+    challenger = json.loads((tmp_path / "episodes" / "challenger-001.json").read_text())
+    assert challenger["result"]["outcome"] == "artifact"
+    integrity = json.loads((tmp_path / "bundle" / "payload" / "integrity.json").read_text())
+    assert integrity["web_access_used"] is True
+    with pytest.raises(SystemExit) as stop:
+        cli.main(("verify", str(tmp_path / "bundle"), "--json"))
+    assert stop.value.code == 0
+    other = pytest.importorskip("dcp.bundle", reason="dcp-audit is not installed")
+    assert other.verify_bundle(tmp_path / "bundle")["ok"]
 
 
 class Nonsense:
@@ -138,6 +164,10 @@ def test_a_models_replies_are_kept_and_it_is_not_asked_again(
     assert outcome(tmp_path) == "model_failure"
     assert (tmp_path / certify.REPLIES).read_text().count('"text":"Hello!"') == len(model.prompts) == 1
     assert '"action": "experiment" or "finish"' in model.prompts[0].user
+    assert '"enum":["c00","c01"' in str(model.prompts[0].grammar).replace(" ", "")  # the task's form
+    contracts = json.loads((tmp_path / "registration.json").read_text())["contracts"]
+    held = contracts["interface_hash"]["settings"]["held_to"]
+    assert [one["properties"]["action"]["const"] for one in held["anyOf"]] == ["experiment", "finish"]
     for gone in ("bundle", "episodes"):
         shutil.rmtree(tmp_path / gone)
     (tmp_path / "ledger.jsonl").unlink()
@@ -164,16 +194,103 @@ def test_a_provider_acts_over_the_network_and_its_key_stays_out_of_every_file(
         assert b"a-secret-key" not in path.read_bytes()
 
 
-def test_a_model_that_is_not_there_is_infrastructure_and_no_failure_of_the_model(
+PRO = "deepseek-v4-pro"
+GUESS = {"action": "finish", "candidate": {"gains": {f"c{k:02d}": 1 for k in range(24)}}}
+READ, WRITTEN = 1_000, 1_000  # tokens of every reply
+ACTS = Said(
+    body={
+        "content": [{"type": "text", "text": json.dumps(GUESS)}], "stop_reason": "end_turn", "model": PRO,
+        "usage": {"input_tokens": READ, "output_tokens": WRITTEN},
+    }
+)  # fmt: skip
+AWAY = Said(status=429, headers={"retry-after": "86400"}, body={"error": {"message": "come back tomorrow"}})
+NO_MORE = Said(status=401, body={"error": {"message": "this key is gone"}})
+
+
+@pytest.fixture
+def own(root: Path, tmp_path: Path) -> Path:
+    """A project of one's own, whose conf/ may be edited."""
+    shutil.copytree(root / "conf", tmp_path / "own" / "conf")
+    shutil.copy(root / "params.yaml", tmp_path / "own")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, str]:
+    """One clock, and the words for one secret: equal replies then give equal bundles."""
+    monkeypatch.setattr(certify, "Settings", partial(Settings, clock=lambda: "2026-01-01T00:00:00Z"))
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "a-secret-key")
+    (tmp_path / "secret").write_text("2026\n")
+    return "--secret-file", str(tmp_path / "secret")
+
+
+def bundle_id(to: Path) -> str:
+    return str(json.loads((to / "bundle" / "manifest.json").read_text())["bundle_id"])
+
+
+@pytest.mark.parametrize("fault", [AWAY, NO_MORE], ids=["away", "refused"])
+def test_a_provider_that_is_away_pauses_the_audit_and_the_same_command_goes_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: tuple[str, str], fault: Said
+) -> None:
+    words = ("device", "--agent", "pro", *fixed, "--to")
+    with scripted(*[ACTS] * 7, fault, ACTS) as server:
+        monkeypatch.setenv("DEEPSEEK_BASE_URL", server.url)
+        assert run(*words, str(tmp_path / "whole"))[0] == 0
+        assert len(server.got) == 5
+        code, out, err = run(*words, str(tmp_path / "cut"))
+        assert (code, out, len(server.got)) == (1, "", 8)
+        assert err.strip().splitlines()[-1].startswith("error: challenger-002 is paused in its turn 1: ")
+        assert "run the same command again" in err
+        events = ledger.read(tmp_path / "cut" / "ledger.jsonl")
+        assert events[-1].event_type == "turn_started"  # and no loss after it
+        assert (tmp_path / "cut" / certify.REPLIES).read_bytes().count(b"\n") == 2
+        assert run(*words, str(tmp_path / "cut"))[0] == 0
+        assert len(server.got) == 11  # the three that were left, the refused one among them
+    asked = [got.body["messages"][-1]["content"] for got in server.got]
+    assert asked[5:7] + asked[8:] == asked[:5]
+    assert bundle_id(tmp_path / "cut") == bundle_id(tmp_path / "whole")
+    (pause,) = ledger.read(tmp_path / "cut" / "ledger.jsonl")[-1].payload["pauses"]
+    assert pause["event_hash"] == events[-1].event_hash
+
+
+def test_a_budget_that_runs_out_pauses_the_audit_and_a_higher_one_goes_on(
+    run: Run, own: Path, monkeypatch: pytest.MonkeyPatch, fixed: tuple[str, str]
+) -> None:
+    words = ("device", "--agent", "pro", *fixed, "--root", str(own), "--to")
+    price = yaml.safe_load((own / "conf" / "prices" / "list.yaml").read_text())["models"][PRO]
+    chosen = own / "conf" / "agent" / "pro.yaml"
+    cost = (READ * price["input"] + WRITTEN * price["output"]) / 1e6
+    with scripted(ACTS) as server:
+        monkeypatch.setenv("DEEPSEEK_BASE_URL", server.url)
+        assert run(*words, str(own / "whole"))[0] == 0
+        text = chosen.read_text()
+        chosen.write_text(f"{text}max_cost: {4 * cost}\n")  # a call may cost more than those that were made
+        code, out, err = run(*words, str(own / "cut"))
+        assert (code, out) == (1, "")
+        assert "is paused in its turn 1: pro (deepseek-v4-pro) may cost" in err
+        assert "raise max_cost and run the same command again to go on" in err
+        done = len(server.got) - 5
+        assert 0 < done < 5
+        assert run(*words, str(own / "cut"))[0] == 1  # still too little, and nothing is asked
+        assert len(server.got) == 5 + done
+        chosen.write_text(f"{text}max_cost: {100 * cost}\n")
+        assert run(*words, str(own / "cut"))[0] == 0
+        assert len(server.got) == 10
+    assert bundle_id(own / "cut") == bundle_id(own / "whole")
+
+
+def test_a_prompt_that_is_on_record_as_unanswered_is_infrastructure_and_no_failure_of_the_model(
     run: Run, tmp_path: Path, model: Nonsense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*given: object, **told: object) -> None:
-        raise Stopped("the server is away")
+    def unanswered(asked: list[tuple[str, Prompt]], *given: object, **told: object) -> dict[str, Reply]:
+        ((unit, _),) = asked
+        reason = f"{sending.NO_REPLY}2 x 120 s: the last of 9 attempts got 503"
+        return {unit: Reply(text="", finish_reason=reason, model_requested="m", model_resolved=None)}
 
-    monkeypatch.setattr(asking, "ask", stopped)
+    monkeypatch.setattr(asking, "ask", unanswered)
     assert run("device", "--agent", "smollm2", "--to", str(tmp_path))[0] == 0
     assert outcome(tmp_path) == "infrastructure_invalid"
-    assert "the server is away" in (tmp_path / "episodes" / "main.json").read_text()
+    assert "the last of 9 attempts got 503" in (tmp_path / "episodes" / "main.json").read_text()
 
 
 def test_isolation_of_a_model_is_attested_only_with_a_registered_reason(
@@ -197,8 +314,9 @@ def test_the_stage_graph_audits_every_task_at_the_scales_budget(params: config.P
     assert {(audit.agent, audit.budget) for audit in chosen.values()} == {("scripted", "quick")}
     default = yaml.safe_load((root / "conf" / "certification" / "default.yaml").read_text())
     assert {audit["budget"] for audit in default["audits"].values()} == {"${scale}"}
-    ignored = (root / "data" / "certification" / ".gitignore").read_text().split()
-    assert sorted(ignored) == sorted(f"/{name}" for name in chosen)
+    for folder, form in (("", "/{}"), ("journal", "/{}.jsonl")):
+        ignored = (root / "data" / "certification" / folder / ".gitignore").read_text().split()
+        assert sorted(ignored) == sorted(map(form.format, chosen))
 
 
 def test_the_stage_writes_a_bundle_its_metric_and_a_tab(params: config.Params, tmp_path: Path) -> None:
@@ -217,6 +335,28 @@ def test_the_stage_writes_a_bundle_its_metric_and_a_tab(params: config.Params, t
     assert "full budget" not in tab.html
     told = ledger.read(project.audit("device") / "ledger.jsonl")[-1].payload["secret"]
     assert told == hashlib.sha256(str(params.seed).encode()).hexdigest()
+
+
+def test_an_audit_that_is_made_anew_has_its_models_replies(
+    params: config.Params, own: Path, model: Nonsense
+) -> None:
+    audit = config.Audit(task="device", agent="smollm2", budget="quick")
+    told = replace(params, certification=config.Certification(audits={"device": audit}))
+    project = Project(own)
+    certify.run(project, told, "device")
+    metric = project.audit_metric("device").read_bytes()
+    shutil.rmtree(project.audit("device"))  # as the stage graph does before it runs a stage
+    certify.run(project, told, "device")
+    assert len(model.prompts) == 1
+    assert project.audit_metric("device").read_bytes() == metric
+    assert not (project.audit("device") / certify.REPLIES).exists()
+
+
+def test_another_agent_or_provider_in_conf_runs_the_audits_again_and_their_replies_stay(root: Path) -> None:
+    stage = yaml.safe_load((root / "dvc.yaml").read_text())["stages"]["certify"]["do"]
+    assert {"conf/agent", "conf/provider"} <= set(stage["deps"])
+    journal = Project(Path()).audit_journal("${key}")
+    assert {str(journal): {"persist": True}} in stage["outs"]
 
 
 def test_what_the_params_do_not_hold_is_one_sentence(params: config.Params, tmp_path: Path) -> None:

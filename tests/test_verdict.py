@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from predictive_credit.certification import bundle, harness
 from predictive_credit.certification.agents import Script
 from predictive_credit.errors import Tampered
-from predictive_credit.stages.verdict import verdict
+from predictive_credit.stages.verdict import LARGEST, verdict
 
 MODULES = """
 import sys
@@ -53,6 +54,47 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str):
     assert not found.ok
     assert len(found.errors) == 1
     assert json.loads(found.json())["ok"] is False
+
+
+ANSWER = {"ok", "bundle_id", "errors", "replayed_verdict"}  # what dcp-audit's report shares with ours
+
+
+@pytest.mark.parametrize("payload", [False, True], ids=["alone", "with payload"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", '{"format": "dcp-', "[]", "null", "3", '{"format": 3}', '{"x": 1}', "\ufeff{}", "[" * 200_000,
+     '{"format": "dcp-audit-bundle", "format": "other"}', " " * (LARGEST + 1)],
+    ids=["empty", "open", "cut", "list", "null", "number", "format", "keys", "mark", "deep", "twice", "big"],
+)  # fmt: skip
+def test_a_manifest_that_cannot_be_read_is_refused_in_the_words_of_an_audit(
+    tmp_path: Path, text: str, payload: bool
+) -> None:
+    folder = manifest(tmp_path / "b", text)
+    if payload:
+        (folder / "payload").mkdir()
+    told = json.loads(verdict(folder).json())
+    assert set(told) == ANSWER
+    assert (told["ok"], told["bundle_id"], told["replayed_verdict"]) == (False, None, None)
+    assert len(told["errors"]) == 1
+    other = pytest.importorskip("dcp.bundle", reason="dcp-audit is not installed")
+    if text[:2] != "[[":  # which it does not survive
+        theirs = other.verify_bundle(folder)
+        assert {key: theirs[key] for key in ("ok", "bundle_id", "replayed_verdict")} == {
+            key: told[key] for key in ("ok", "bundle_id", "replayed_verdict")
+        }
+
+
+def test_a_studys_manifest_that_cannot_be_read_is_refused_in_the_words_of_a_study(
+    tmp_path: Path, root: Path
+) -> None:
+    folder = tmp_path / "b"
+    shutil.copytree(root / "results" / "molecular-moleculeace-full", folder)
+    for text in ("{", (folder / "manifest.json").read_text().replace('"digest":"', '"digest":"0')):
+        manifest(folder, text)
+        told = json.loads(verdict(folder).json())
+        assert told == {
+            "ok": False, "decision": {}, "errors": ["manifest.json: it was changed since it was written"],
+        }  # fmt: skip
 
 
 def test_verifying_an_audit_imports_no_forecaster_and_no_model(root: Path):

@@ -265,6 +265,7 @@ def _to_certify(add: Add) -> None:
         _certify,
         "  predictive-credit certify sqlite",
         "  predictive-credit certify device --agent smollm2 --budget quick",
+        "  predictive-credit certify sqlite --web https://www.sqlite.org/partialindex.html",
         "",
         "Run the same command again to go on after a stop. A full budget takes some minutes with the",
         "scripted agent; a quick one plays too few episodes to certify anything.",
@@ -282,6 +283,11 @@ def _to_certify(add: Add) -> None:
     certify.add_argument(
         "--attest-isolation", metavar="REASON",
         help="attest that the agent could not reach what is sealed; the reason is registered",
+    )  # fmt: skip
+    certify.add_argument(
+        "--web", metavar="URL", action="append", default=[],
+        help="a page the main run is told of, and may read with others of its host; all it reads is "
+        "recorded, and is what challengers get of the web (several --web for several pages)",
     )  # fmt: skip
 
 
@@ -443,7 +449,7 @@ def _certify(args: argparse.Namespace) -> int:
             Command(
                 root=args.root, task=args.task, agent=args.agent, budget=args.budget,
                 to=args.to or args.root / "audits" / args.task, secret_file=args.secret_file,
-                isolated=args.attest_isolation,
+                isolated=args.attest_isolation, web=tuple(args.web),
             )
         )
     )  # fmt: skip

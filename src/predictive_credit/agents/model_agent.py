@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from predictive_credit import config, wording
 from predictive_credit.models.llama_cpp import LlamaCppModel
@@ -29,6 +30,13 @@ def card_grammar(targets: Sequence[Target]) -> str:
         target=wording.forecast_rule(targets),
         shared=wording.shared_rules(targets),
     )
+
+
+def held_to(schema: Mapping[str, Any]) -> str:
+    """The grammar of the JSON values that a JSON Schema admits."""
+    import xllamacpp  # noqa: PLC0415  # a second's work, and most who come by here need no model
+
+    return str(xllamacpp.json_schema_to_grammar(json.dumps(schema)))
 
 
 def embedded(path: Path, chosen: config.ModelAgent | config.ModelExtractor) -> LlamaCppModel:

@@ -11,7 +11,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from predictive_credit import canonical
 from predictive_credit.certification import searchers
 from predictive_credit.certification.records import Outcome
-from predictive_credit.certification.tasks.task import LARGEST, Malformed, strict_json
+from predictive_credit.certification.tasks.task import LARGEST, Malformed, exact_form, strict_json
 
 CHANNEL = ".dcp"  # the folder of a workspace through which actions go
 CANDIDATE = str(searchers.CANDIDATE)
@@ -60,31 +60,37 @@ class Agent(Protocol):
         """What people gave it, and whom a discovery is attributed to, in the format's words."""
 
     def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
-        """One session on a workspace's files."""
+        """One session on a workspace's files. Raises Stopped to pause the run, with nothing drawn."""
 
 
 class Unavailable(Exception):  # somebody else's trouble: recorded, not raised to a user
-    """A model could not be reached, whatever it would have said."""
+    """This one session got no answer and never will, whatever it would have been; others did."""
 
 
 # -- a script
 
-# Refuses the interpreter's own ways out of the session's directory. It holds back a script that errs,
-# not one that attacks the interpreter: the script is ours, or the user's who runs it.
+# Refuses what the interpreter announces of ways out of the session's directory, by its audit events. It
+# holds back a script that errs, not one that attacks the interpreter: the script is ours, or the user's
+# who runs it. What has no audit event passes: stat, access, readlink, statvfs and their like tell whether
+# a file is there, how large it is and where a link leads, though not a byte of it, and mkfifo and mknod
+# make an entry wherever the user may.
 _GUARD = """
 import json, math, os, random, sys
 code = compile(sys.stdin.read(), "agent", "exec")
 here = os.path.realpath(".")
 library = os.path.realpath(os.path.dirname(os.__file__))
-others = ("socket.", "subprocess.", "ctypes.", "shutil.")
-changes = ("exec", "fork", "posix_spawn", "system", "kill", "remove", "rename", "rmdir", "link", "symlink",
-           "truncate", "chmod", "chown", "chdir", "mkdir")
+others = ("socket.", "subprocess.", "ctypes.", "shutil.", "sqlite3.", "pty.", "fcntl.", "resource.",
+          "syslog.", "signal.", "tempfile.")
+changes = ("exec", "fork", "spawn", "posix_spawn", "startfile", "system", "kill", "remove", "rename", "rmdir",
+           "link", "symlink", "truncate", "chmod", "chown", "chflags", "chdir", "mkdir", "utime", "lockf",
+           "getxattr", "listxattr", "setxattr", "removexattr", "putenv", "unsetenv")
+refused = others + tuple("os." + name for name in changes)
 def refuse(event, args):
-    if event.startswith(others) or event.startswith(tuple("os." + name for name in changes)):
+    if event.startswith(refused):
         raise PermissionError(event)
-    if event in ("open", "os.listdir", "os.scandir") and isinstance(args[0], (str, bytes)):
+    if event in ("open", "os.listdir", "os.scandir") and not isinstance(args[0], (int, type(None))):
         path = os.path.realpath(os.fsdecode(args[0]))
-        reads = event != "open" or not args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        reads = event != "open" or not args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         if not any(path == root or path.startswith(root + os.sep) for root in (here, library)[: 1 + reads]):
             raise PermissionError(event)
 sys.addaudithook(refuse)
@@ -126,8 +132,9 @@ class Script:
         return self.path == Path(searchers.__file__), (
             "script: each session is a separate process with the standard library alone, an empty "
             "environment, and a new directory that holds the public packet only; file, network and process "
-            "calls that lead out of it are refused, and the sealed secret is in the recording process. No "
-            "container, and no defence against code that attacks the interpreter."
+            "calls that lead out of it are refused where the interpreter announces them (of stat, readlink "
+            "and mkfifo it does not), and the sealed secret is in the recording process. No container, and "
+            "no defence against code that attacks the interpreter."
         )
 
     @property
@@ -140,11 +147,16 @@ class Script:
         with tempfile.TemporaryDirectory(prefix="session-") as folder:
             given = {**files, f"{CHANNEL}/packet.json": canonical.encode(packet).decode()}
             _lay_out(Path(folder), given)
-            run = self._run(folder)
+            try:
+                run = self._run(folder)
+            except OSError as error:  # no process or memory to be had, whatever the script would do
+                reason = f"not started: {type(error).__name__}"
+                return _failed(files, {}, Outcome.INFRASTRUCTURE, reason)
             receipt = {"exit_status": run[0], "stdout": run[1], "stderr": run[2]}
             return _collect(Path(folder), given, receipt)
 
     def _run(self, folder: str) -> tuple[int | None, str, str]:
+        """Exit status, None if out of time, and digests of both outputs. Raises OSError where none starts."""
         command = [sys.executable, "-I", "-S", "-c", _GUARD]
         try:
             done = subprocess.run(
@@ -237,8 +249,9 @@ class InProcess:
 class Asked:
     """A model or provider: `ask` takes the prompt and returns the reply's text.
 
-    It has no tools and sees the prompt alone. `ask` raises Unavailable where the model could not be
-    reached. `kept` says whether the reply to a prompt is on disk and would be found again.
+    It has no tools and sees the prompt alone. `ask` raises Stopped where nobody can be asked for now,
+    which pauses the run, and Unavailable where this prompt is on record as unanswered, which is a loss.
+    `kept` says whether what came of a prompt is on disk and would be found again.
     """
 
     ask: Callable[[str], str]
@@ -294,6 +307,22 @@ def _answer(reply: str, files: Mapping[str, str]) -> tuple[str, Mapping[str, str
     if value.get("candidate") is not None:
         kept[CANDIDATE] = json.dumps(value["candidate"], sort_keys=True)
     return json.dumps({"schema": "dcp_action_v1", "action": value["action"], "payload": payload}), kept
+
+
+def form(forms: Mapping[str, Any], sites: Sequence[str] = ()) -> dict[str, Any]:
+    """JSON Schema of an answer, from a task's forms and the addresses that may be read.
+
+    What it holds is an action that the task can read; two of a list's entries may still be equal.
+    """
+    payloads = {"experiment": forms["experiment"], "finish": exact_form()}
+    if sites:
+        payloads["web_fetch"] = exact_form(url={"enum": list(sites)})
+    return {
+        "anyOf": [
+            exact_form(action={"const": action}, payload=payload, candidate=forms["candidate"])
+            for action, payload in payloads.items()
+        ]
+    }
 
 
 def _unfenced(reply: str) -> str:

@@ -6,6 +6,7 @@ what was promised and recompute each digest.
 
 from __future__ import annotations
 
+import math
 import platform
 import sqlite3
 from collections.abc import Mapping
@@ -18,12 +19,19 @@ from predictive_credit.certification import tasks
 from predictive_credit.certification.agents import CANDIDATE, Agent
 from predictive_credit.certification.ledger import marked
 from predictive_credit.certification.records import Registration
+from predictive_credit.certification.registration import REPLACEMENT_POLICY, SLACK
 from predictive_credit.certification.statistics import Method, recovery_bound
 from predictive_credit.certification.tasks.task import LARGEST, Budget, Channel, Design, Task
 from predictive_credit.certification.web import Limits
 
 RHO = 0.05
 STRATUM = "matched"
+WEB_STRATUM = "matched-web-privileged"
+WEB_NOTES = {
+    "main_web": "live, through a gateway that records every byte",
+    "gate2_web": "every text the main run was shown, in one packet; other addresses are refused",
+    "gate3_web": "the same packet, beside what the checkpoint holds",
+}
 SCOPE = "lineage_prefix"
 
 
@@ -43,6 +51,13 @@ class Plan:
     def evidence(self) -> bool:
         """Whether gate 3 is registered."""
         return self.design.grade == "evidence"
+
+    @property
+    def replacements(self) -> tuple[int, int]:
+        """Feedback and null pairs that others may replace where infrastructure takes them."""
+        share, budget = self.design.replaceable, self.budget
+        feedback, null = (math.floor(n * share + SLACK) for n in (budget.feedback_pairs, budget.null_pairs))
+        return feedback, null
 
     @property
     def web_terms(self) -> dict[str, Any] | None:
@@ -105,11 +120,12 @@ def contracts(plan: Plan, task: Task) -> dict[str, Any]:
 
 def _feedback(plan: Plan, told: dict[str, Any], selection: dict[str, Any]) -> dict[str, Any]:
     neutral: dict[str, Any] = {"channel": Channel.NEUTRAL, "rule": "each character of a value becomes ?"}
+    replaced = _replaced(plan)
     arms: dict[str, Any] = {
         "order": "the last bit of the pair's draw receipt",
         "start": "the checkpoint",
         "window": told["window"],
-    }
+    } | replaced
     reading = {"of": "text", "value": "text of fixed width"}
     drawn: dict[str, Any] = {
         "draw": "HMAC-SHA256 of the run's nonce over the label",
@@ -117,7 +133,7 @@ def _feedback(plan: Plan, told: dict[str, Any], selection: dict[str, Any]) -> di
     }
     null: dict[str, Any] = {
         "task": "a fresh instance of the same task whose first observations tell the answer"
-    }
+    } | replaced
     return {
         "scaffold_hash": plan.agent.interface,
         "feedback_schema_hash": {"status": "recorded", "readings": [reading]},
@@ -140,6 +156,21 @@ def _feedback(plan: Plan, told: dict[str, Any], selection: dict[str, Any]) -> di
         "sham_reference_arm_contract_hash": told | null | {"arm": Channel.REFERENCE},
         "sham_proposed_arm_contract_hash": told | null | {"arm": Channel.NEUTRAL},
     }  # fmt: skip
+
+
+def _replaced(plan: Plan) -> dict[str, Any]:
+    """When a pair is replaced, and how; nothing where none may be."""
+    feedback, null = plan.replacements
+    if not feedback and not null:
+        return {}
+    return {
+        "replacement": {
+            "policy": REPLACEMENT_POLICY,
+            "when": "a branch of the pair was lost before its first action, whatever it would have done",
+            "how": "both branches are played; then a pair with draws of its own, right after it",
+            "at_most": {"feedback": feedback, "null": null},
+        }
+    }
 
 
 def evaluator(design: Design) -> dict[str, Any]:
@@ -170,7 +201,7 @@ def registration(plan: Plan, texts: Mapping[str, Any], slot_receipt: str) -> Reg
             "delta_sham": design.delta_sham,
             "gate3_checkpoint_scope": SCOPE,
             "sham_calibration_id": f"{plan.name}-null",
-        }
+        } | _policy(plan)
     return Registration(
         claim_id=f"{plan.name}-claim",
         audit_family_id=plan.name,
@@ -183,9 +214,9 @@ def registration(plan: Plan, texts: Mapping[str, Any], slot_receipt: str) -> Reg
         delta_min=design.delta_min,
         kappa=design.kappa,
         rho=RHO,
-        m_max=budget.challengers + 2 * budget.feedback_pairs,
+        m_max=budget.challengers + 2 * (budget.feedback_pairs + plan.replacements[0]),
         min_n_ind=needed(budget.challengers, design.alpha_recovery),
-        recovery_stratum=STRATUM,
+        recovery_stratum=STRATUM if plan.web is None else WEB_STRATUM,
         alpha_recovery=design.alpha_recovery,
         alpha_evidence=design.alpha_evidence,
         alpha_sham=design.alpha_sham,
@@ -195,9 +226,21 @@ def registration(plan: Plan, texts: Mapping[str, Any], slot_receipt: str) -> Reg
             "gate2_independence_basis": "one registered draw an episode: presentation order and seed",
             "formal_certificate_issued": False,
             "novelty": "not_assessed",
-        },
+        }
+        | ({} if plan.web is None else WEB_NOTES),
         **hashes,
     )
+
+
+def _policy(plan: Plan) -> dict[str, Any]:
+    feedback, null = plan.replacements
+    if not feedback and not null:
+        return {}
+    return {
+        "gate3_pair_replacement_policy": REPLACEMENT_POLICY,
+        "max_feedback_pair_replacements": feedback,
+        "max_sham_pair_replacements": null,
+    }
 
 
 def needed(challengers: int, alpha: float) -> int:

@@ -2,20 +2,22 @@
 
 Everything is in the ledger before it counts, so an episode is continued from its last committed turn.
 A session that was cut short is run again only if the same packet always gives the same turn; otherwise
-the episode is unresolved, since a second try would be a second draw.
+the episode is unresolved, since a second try would be a second draw. One that nobody was there to answer
+is no draw at all: it pauses the run, and is held again when the run goes on. Neither is announced twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from predictive_credit import canonical
 from predictive_credit.certification.agents import CANDIDATE, Agent, Turn
 from predictive_credit.certification.ledger import Event, Ledger, draw, marked
 from predictive_credit.certification.records import Outcome
 from predictive_credit.certification.tasks.task import Channel, Malformed, Task, exactly, observe, strict_json
+from predictive_credit.errors import Stopped
 from predictive_credit.streams import stream
 
 ACTION = "dcp_action_v1"
@@ -27,6 +29,8 @@ class Denied(Exception):  # an answer to the agent, not trouble of ours
 
 class Web(Protocol):
     """What serves pages: a recording gateway, or the replay of what one recorded."""
+
+    live: ClassVar[bool]  # whether an address may be answered otherwise another time
 
     def fetch(self, url: str) -> Mapping[str, Any]:
         """The page as the agent sees it, with its `url`, `status` and `text`. Raises Denied."""
@@ -89,7 +93,7 @@ class _State:
     pending: Mapping[str, Any] | None
     files: dict[str, str]
     turn: int
-    open_session: bool = False
+    opened: Event | None = None  # the start of a session that has not ended
     ended: Event | None = None
 
 
@@ -103,19 +107,27 @@ def run(
 ) -> Result:
     """The episode's result: read from the ledger if it has ended, else played to its end.
 
-    Raises KeyboardInterrupt between two turns once `paused` says so.
+    Raises KeyboardInterrupt between two turns once `paused` says so, and Stopped where the agent is not
+    there: both leave the episode as far as it came, to be gone on with.
     """
     events = ledger.of(episode.label)
     if not events:
         events = (ledger.append("episode_prestarted", announcement(episode, nonce)),)
     state = replay(episode, events)
-    if state.open_session and not agent.may_repeat(_told(episode, state, nonce), state.files):
+    if not _may_go_on(episode, agent, ledger, state, nonce):
         _end(ledger, episode, state, Outcome.UNRESOLVED, "a session was cut short")
     while state.ended is None:
         if paused():
             raise KeyboardInterrupt
         _step(episode, agent, ledger, state, nonce)
     return result(episode, ledger)
+
+
+def _may_go_on(episode: Episode, agent: Agent, ledger: Ledger, state: _State, nonce: bytes) -> bool:
+    """Whether no session was cut short, or holding it again is no second draw."""
+    if state.opened is None or ledger.is_paused(state.opened):
+        return True
+    return agent.may_repeat(_told(episode, state, nonce), state.files)
 
 
 def announcement(episode: Episode, nonce: bytes) -> dict[str, Any]:
@@ -146,9 +158,9 @@ def replay(episode: Episode, events: Sequence[Event]) -> _State:
 def _apply(state: _State, event: Event) -> None:
     payload = event.payload
     if event.event_type == "turn_started":
-        state.open_session = True
+        state.opened = event
     elif event.event_type == "action_committed":
-        state.open_session = False
+        state.opened = None
         state.turn += 1
         state.pending = payload["action"]
         _change(state.files, payload["changed"])
@@ -157,7 +169,7 @@ def _apply(state: _State, event: Event) -> None:
         state.history.append({**action, "observation": payload["observation"]})
         state.pending = None
     elif event.event_type == "episode_ended":
-        state.open_session = False
+        state.opened = None
         _change(state.files, payload["changed"])
         state.ended = event
 
@@ -205,8 +217,14 @@ def _session(episode: Episode, agent: Agent, ledger: Ledger, state: _State, nonc
     told = _told(episode, state, nonce)
     here = {"episode": episode.label, "turn": state.turn}
     started = here | {"packet_hash": marked(told), "workspace_hash": marked(state.files)}
-    _apply(state, ledger.append("turn_started", started))
-    turn = agent.session(told, state.files)
+    opened = state.opened or ledger.append("turn_started", started)
+    ledger.resume(opened)
+    _apply(state, opened)
+    try:
+        turn = agent.session(told, state.files)
+    except Stopped as error:
+        ledger.pause(opened, str(error))
+        raise Stopped(f"{episode.label} is paused in its turn {state.turn + 1}: {error}") from None
     start = episode.start
     first = state.turn == len(start.history) + (start.pending is not None)
     action, failure, reason = _read(turn, first=first)
@@ -286,6 +304,11 @@ def _page(web: Web | None, payload: Any) -> Mapping[str, Any]:
         return {"status": "refused", "reason": str(error)}
 
 
+def _is_live(episode: Episode, action: Mapping[str, Any]) -> bool:
+    """Whether an action was answered by what may change, so that its answer cannot be made again."""
+    return action["action"] == "web_fetch" and episode.web is not None and episode.web.live
+
+
 def _diff(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:
     changed: dict[str, str | None] = {k: v for k, v in after.items() if before.get(k) != v}
     return changed | dict.fromkeys(k for k in before if k not in after)
@@ -342,7 +365,8 @@ def defects(episode: Episode, ledger: Ledger, agent: Agent, nonce: bytes) -> Ite
     """Where an ended episode was told or answered something else than its contract says.
 
     Packets and answers are made again from what is registered and compared with what the ledger
-    recorded, so a history that leaked into a packet, or a channel that told too much, is named.
+    recorded, so a history that leaked into a packet, a channel that told too much, or a page that was
+    replayed with another byte, is named.
     """
     events = ledger.of(episode.label)
     if events[0].payload != canonical.plain(announcement(episode, nonce)):
@@ -360,7 +384,7 @@ def _defect(episode: Episode, state: _State, event: Event, agent: Agent, drawn: 
     if event.event_type == "action_committed" and payload["identity"] != agent.identity:
         yield f"{episode.label}: turn {state.turn} was taken by {payload['identity']}"
     pending = state.pending
-    if event.event_type == "observation_delivered" and pending and pending["action"] == "experiment":
+    if event.event_type == "observation_delivered" and pending and not _is_live(episode, pending):
         due = canonical.plain(observation(episode, state.history, pending))
         if payload["observation"] != due or payload["channel"] != episode.channel:
             yield f"{episode.label}: turn {state.turn} was answered otherwise than its channel says"

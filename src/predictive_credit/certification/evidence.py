@@ -53,6 +53,7 @@ class PlayedPair:
     label: str
     receipt: str  # the pair's draw
     arms: Mapping[str, Played]
+    replacement_of: str = ""  # the pair that infrastructure took, listed right before it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +164,7 @@ def _gate3(material: Material) -> Gate3:
     neutral = [d for d in defects if "truthful" not in d]
     sealed = _found(material.ledger, "gate3_contract_sealed")
     first = min((p.result.first_event for pair in material.pairs for p in pair.arms.values()), default=-1)
-    complete = len(material.pairs) == r.registered_n_feedback_pairs
+    complete = sum(not pair.replacement_of for pair in material.pairs) == r.registered_n_feedback_pairs
     return Gate3(
         pairs=tuple(_feedback_pair(material, pair) for pair in material.pairs),
         sham=_sham(material),
@@ -196,7 +197,7 @@ def _gate3(material: Material) -> Gate3:
         stopping_rule_pass=complete,
         registered_pairs_complete=complete,
         all_started_pairs_disclosed=_started(material.ledger, "branch") == 2 * len(material.pairs),
-        no_pair_replacements=True,
+        no_pair_replacements=not any(pair.replacement_of for pair in material.pairs),
         started_pair_count=len(material.pairs),
     )
 
@@ -231,7 +232,7 @@ def _sham(material: Material) -> Sham:
         freshness_pass=len(set(fresh)) == len(fresh),
         channel_checks_pass=not defects,
         all_started_pairs_disclosed=_started(material.ledger, "null_branch") == 2 * len(pairs),
-        no_pair_replacements=True,
+        no_pair_replacements=not any(pair.replacement_of for pair in pairs),
         started_pair_count=len(pairs),
     )
 
@@ -255,6 +256,7 @@ def _sham_pair(material: Material, pair: PlayedPair) -> ShamPair:
 def _pair(pair: PlayedPair, distribution: str) -> dict[str, Any]:
     return {
         "pair_id": pair.label,
+        "replacement_of": pair.replacement_of,
         "block_id": f"block-{pair.label}",
         "randomization_distribution_hash": distribution,
         "randomization_draw_receipt_hash": f"sha256:{pair.receipt}",

@@ -30,7 +30,7 @@ from predictive_credit.certification.decision import Decision, decide
 from predictive_credit.certification.episodes import Checkpoint, Episode, Result
 from predictive_credit.certification.evidence import FEEDBACK, NULL, Material, Played, PlayedPair
 from predictive_credit.certification.ledger import Ledger, draw, first_arm, marked, now
-from predictive_credit.certification.records import Gate1, Gate2, Gate3, Integrity, Registration
+from predictive_credit.certification.records import Gate1, Gate2, Gate3, Integrity, Outcome, Registration
 from predictive_credit.certification.tasks.task import Budget, Channel, Task
 from predictive_credit.certification.verify import verify
 from predictive_credit.certification.web import Gateway, Limits, Snapshot
@@ -71,6 +71,12 @@ class Settings:
                     "attest_isolation needs isolation_reason: say what separates agents from the secret"
                 )
             attested, basis = self.attest_isolation, self.isolation_reason
+        room = design.turns - design.experiments - 1
+        if len(self.sites) > room:
+            raise BadConfig(
+                f"{len(self.sites)} pages were given, and beside its experiments and its end an episode of "
+                f"{design.name} has turns for {room}; give fewer"
+            )
         return Plan(
             design=design, agent=self.agent, budget=_budget(design, self.budget), isolated=attested,
             isolation_basis=basis, sites=self.sites, web=self.web,
@@ -101,7 +107,7 @@ def certify(settings: Settings, to: Path, *, title: str | None = None) -> Audite
     Writes `ledger.jsonl`, `registration.json`, `episodes/`, `web/`, `secret` (readable by its owner
     alone, for continuing) and at last `bundle/`. With a `title` there is a progress bar on stderr.
     Ctrl-C stops at the next turn, and raises KeyboardInterrupt; a second one does not wait. Raises
-    OutOfOrder if the folder holds another audit.
+    Stopped where the agent is not there for now, and OutOfOrder if the folder holds another audit.
     """
     plan = settings.plan()
     secret = _secret(to, settings.secret)
@@ -177,6 +183,20 @@ def _pausing() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Branches:
+    """A pair that was played and is not scored yet."""
+
+    label: str
+    arms: dict[str, tuple[Episode, Result]]
+    replacement_of: str
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether infrastructure took a branch, which it is only said to before the branch has acted."""
+        return any(result.outcome == Outcome.INFRASTRUCTURE for _, result in self.arms.values())
 
 
 @dataclass(kw_only=True)
@@ -376,9 +396,9 @@ class _Run:
                 contract=contract[arm], start=start, pages=snapshot.texts(), web=snapshot,
             )  # fmt: skip
 
-        labels = [f"pair-{k:03d}" for k in range(1, self.plan.budget.feedback_pairs + 1)]
-        played = [self._pair(label, FEEDBACK, branch) for label in labels]
-        pairs = tuple(self._played_pair(label, arms, "main") for label, arms in played)
+        budget, allowed = self.plan.budget.feedback_pairs, self.plan.replacements[0]
+        played = self._pairs("pair", budget, allowed, FEEDBACK, branch)
+        pairs = tuple(self._played_pair(one, "main") for one in played)
         self._record("branches_scored", [p for pair in pairs for p in pair.arms.values()])
         return self._null(replace(material, pairs=pairs))
 
@@ -397,9 +417,9 @@ class _Run:
         tried = [f"development-{k:03d}" for k in range(1, DEVELOPMENT + 1)]
         for label in tried:
             self._pair(label, NULL, branch)
-        labels = [f"null-{k:03d}" for k in range(1, self.plan.budget.null_pairs + 1)]
-        played = [self._pair(label, NULL, branch) for label in labels]
-        pairs = tuple(self._played_pair(label, arms, label, known=True) for label, arms in played)
+        budget, allowed = self.plan.budget.null_pairs, self.plan.replacements[1]
+        played = self._pairs("null", budget, allowed, NULL, branch)
+        pairs = tuple(self._played_pair(one, one.label, known=True) for one in played)
         self._record("null_branches_scored", [p for pair in pairs for p in pair.arms.values()])
         hits = {
             p.result.label: self._null_hit(pair.label, p, r) for pair in pairs for p in pair.arms.values()
@@ -413,21 +433,42 @@ class _Run:
         target = self.score(label, self.task(label, known=True).answer(), known=True)
         return evidence.reaches(played.scores, target, registration.epsilon)
 
+    def _pairs(
+        self,
+        name: str,
+        count: int,
+        allowed: int,
+        arms: tuple[str, str],
+        branch: Callable[[str, str], Episode],
+    ) -> list[_Branches]:
+        """So many pairs; one that infrastructure took is followed by another, as often as was registered."""
+        played: list[_Branches] = []
+        for number in range(1, count + 1):
+            played.append(self._pair(f"{name}-{number:03d}", arms, branch))
+            for again in range(1, allowed + 1):
+                if not played[-1].is_lost:
+                    break
+                allowed -= 1
+                lost = played[-1].label
+                played.append(self._pair(f"{name}-{number:03d}-again-{again}", arms, branch, lost))
+        return played
+
     def _pair(
-        self, label: str, arms: tuple[str, str], branch: Callable[[str, str], Episode]
-    ) -> tuple[str, dict[str, tuple[Episode, Result]]]:
-        """Both branches, in the drawn order."""
+        self, label: str, arms: tuple[str, str], branch: Callable[[str, str], Episode], lost: str = ""
+    ) -> _Branches:
+        """Both branches, in the drawn order; `lost` is the pair that they replace."""
         ran = {}
         for arm in first_arm(draw(self.nonce, label), arms):
             episode = branch(label, arm)
             ran[arm] = (episode, self.play(episode))
-        return label, ran
+        return _Branches(label=label, arms=ran, replacement_of=lost)
 
-    def _played_pair(
-        self, label: str, arms: dict[str, tuple[Episode, Result]], instance: str, *, known: bool = False
-    ) -> PlayedPair:
-        played = {arm: self._played(*one, instance, known=known) for arm, one in arms.items()}
-        return PlayedPair(label=label, receipt=draw(self.nonce, label), arms=played)
+    def _played_pair(self, pair: _Branches, instance: str, *, known: bool = False) -> PlayedPair:
+        played = {arm: self._played(*one, instance, known=known) for arm, one in pair.arms.items()}
+        return PlayedPair(
+            label=pair.label, receipt=draw(self.nonce, pair.label), arms=played,
+            replacement_of=pair.replacement_of,
+        )  # fmt: skip
 
     # -- finalize
 
@@ -437,7 +478,10 @@ class _Run:
         decision = decide(material.registration, integrity, gate1, gate2, gate3)
         records = (material.registration, integrity, gate1, gate2, gate3)
         bundle_id = _write_whole(self.to / "bundle", records)
-        self.ledger.once("bundle_written", {"bundle_id": bundle_id, "secret": self.secret.hex()})
+        told: dict[str, Any] = {"bundle_id": bundle_id, "secret": self.secret.hex()}
+        if self.ledger.pauses:
+            told["pauses"] = self.ledger.pauses
+        self.ledger.once("bundle_written", told)
         return Audited(bundle_id=bundle_id, decision=decision, folder=self.to / "bundle")
 
 

@@ -3,6 +3,10 @@
 An episode is announced before it starts, and that announcement's hash is its prestart receipt; what it
 drew by chance is the HMAC of its label under a nonce whose digest was registered, so that nobody can
 draw again until the outcome pleases.
+
+Beside the chain lie the pauses: which announced session ended without an answer, because nobody was there
+to give one, and may be held again. They are no events, so that a run that was paused has the receipts of
+one that was not; the last event of a run tells them.
 """
 
 from __future__ import annotations
@@ -20,10 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from predictive_credit import canonical
+from predictive_credit import canonical, tables
 from predictive_credit.errors import OutOfOrder, Tampered
 
 GENESIS = "genesis"
+PAUSES = "pauses.jsonl"
 
 
 def now() -> str:
@@ -63,6 +68,15 @@ class Event:
         return f"sha256:{self.event_hash}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A session's start that stands while the session waits, or goes on: the last word on it counts."""
+
+    event_hash: str
+    recorded_at: str
+    reason: str | None  # None: it goes on
+
+
 def event_hash(fields: Mapping[str, Any]) -> str:
     """Digest of an event's fields other than its hash."""
     return canonical.digest({k: v for k, v in fields.items() if k != "event_hash"})
@@ -99,6 +113,7 @@ class Ledger:
         try:
             self._lock()
             self._events = list(self._load())
+            self._pauses = list(_read_pauses(self.pauses_path))
         except BaseException:
             os.close(self._file)
             raise
@@ -110,6 +125,30 @@ class Ledger:
     def events(self) -> tuple[Event, ...]:
         """Every event so far."""
         return tuple(self._events)
+
+    @property
+    def pauses_path(self) -> Path:
+        """Where the pauses are kept, in lines that are appended like the events."""
+        return self.path.with_name(PAUSES)
+
+    @property
+    def pauses(self) -> tuple[Pause, ...]:
+        """Every pause so far, without the notes that it ended."""
+        return tuple(pause for pause in self._pauses if pause.reason is not None)
+
+    def pause(self, started: Event, reason: str) -> None:
+        """Note that a session got no answer and waits."""
+        self._note(Pause(event_hash=started.event_hash, recorded_at=self._clock(), reason=reason))
+
+    def resume(self, started: Event) -> None:
+        """Note that a session that waits goes on: a kill from here on is a session cut short."""
+        if self.is_paused(started):
+            self._note(Pause(event_hash=started.event_hash, recorded_at=self._clock(), reason=None))
+
+    def is_paused(self, started: Event) -> bool:
+        """Whether the session that began so waits for an answer."""
+        said = [pause.reason for pause in self._pauses if pause.event_hash == started.event_hash]
+        return bool(said) and said[-1] is not None
 
     def append(self, event_type: str, payload: Mapping[str, Any]) -> Event:
         """Commit an event: one write, then on disk."""
@@ -173,6 +212,11 @@ class Ledger:
     def _file_event(self, event: Event) -> None:
         self._of[str(event.payload.get("episode", ""))].append(event)
 
+    def _note(self, pause: Pause) -> None:
+        # The whole file each time: it has a line a pause, and no half of one may be left behind.
+        self._pauses.append(pause)
+        tables.write_bytes(self.pauses_path, b"".join(canonical.encode(p) + b"\n" for p in self._pauses))
+
     def _lock(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,6 +233,15 @@ class Ledger:
             os.ftruncate(self._file, end)
             os.fsync(self._file)
         return events
+
+
+def _read_pauses(path: Path) -> tuple[Pause, ...]:
+    """The pauses of a run; none without a file. Raises Tampered."""
+    data = path.read_bytes() if path.exists() else b""
+    try:
+        return tuple(Pause(**json.loads(line)) for line in data.splitlines())
+    except (ValueError, TypeError):
+        raise Tampered(f"{path} holds a line that is no pause; restore the file") from None
 
 
 def _parse(data: bytes, path: Path) -> tuple[Event, ...]:

@@ -56,9 +56,10 @@ class Audit:
 
     @property
     def title(self) -> str:
-        """The task, by its registered profile; the profile itself for a task that is not ours."""
+        """The task, by its registered profile; the profile itself for a family that none of ours is of."""
         profile = self.registration.task_family_profile
-        return next((d.title for d in tasks.DESIGNS.values() if d.profile == profile), profile)
+        known = tasks.DESIGNS.values()
+        return next((d.title for d in known if profile in (d.profile, d.formerly)), profile)
 
     @property
     def score(self) -> float | None:

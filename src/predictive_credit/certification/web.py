@@ -10,22 +10,23 @@ import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from predictive_credit import canonical, tables
 from predictive_credit.certification.episodes import Denied
 from predictive_credit.certification.ledger import marked
-from predictive_credit.errors import Tampered
+from predictive_credit.errors import BadConfig, Tampered
 
 TYPES = ("text/plain", "text/html", "application/json")
 REDIRECTS = (301, 302, 303, 307, 308)
 KEPT = ("content-type", "content-length", "date", "etag", "last-modified", "location")
 PORTS = {"https": 443, "http": 80}
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 Resolve = Callable[[str, int], list[str]]
@@ -40,7 +41,7 @@ def addresses(host: str, port: int) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the gateway lets through. `loopback` is for tests: plain HTTP on any port of this machine."""
+    """What the gateway lets through. `loopback`: plain HTTP too, on any port, and this machine alone."""
 
     hosts: frozenset[str]
     requests: int = 20  # hops included
@@ -49,6 +50,27 @@ class Limits:
     total_bytes: int = 10_000_000
     timeout: float = 20.0  # seconds
     loopback: bool = False
+
+
+def limits(urls: Sequence[str]) -> Limits:
+    """Limits within which these addresses, and others of their hosts, may be read.
+
+    Raises BadConfig for one that may not be: the hosts must be public and read over HTTPS, or all of
+    them this machine's own.
+    """
+    try:
+        hosts = frozenset(urlsplit(url).hostname or "" for url in urls)
+        told = Limits(hosts=hosts, loopback=bool(hosts) and hosts <= LOOPBACK)
+    except ValueError:
+        raise BadConfig(f"one of {', '.join(urls)} is no address; correct it") from None
+    for url in urls:
+        try:
+            _split(url, told)
+        except Denied as error:
+            raise BadConfig(
+                f"{url} may not be read: {error}; give https addresses, or http ones of this machine alone"
+            ) from None
+    return told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +94,7 @@ class Snapshot:
 
     pages: tuple[Page, ...] = ()
     folder: Path = Path()
+    live: ClassVar[bool] = False
 
     @property
     def digest(self) -> str:
@@ -111,6 +134,8 @@ def _shown(page: Page, text: str) -> dict[str, Any]:
 
 class Gateway:
     """Reads pages for the main run, within its limits, and records each; an address is read once."""
+
+    live: ClassVar[bool] = True
 
     def __init__(self, folder: Path, limits: Limits, record: Record, *, resolve: Resolve = addresses) -> None:
         self._folder, self._limits, self._record, self._resolve = folder, limits, record, resolve

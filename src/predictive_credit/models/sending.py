@@ -34,6 +34,7 @@ MAX_BACKOFF_S = 30.0
 MAX_PAUSE_S = 600.0  # who has us wait longer, at once or without content in between, sees us another time
 GRACE_S = 1.0  # beyond a request's time-out: the provider's own word on it says more than ours
 HAIR_S: Final = 0.001  # timers may ring this early
+NO_REPLY: Final = "no reply in "  # begins the finish reason of a unit that was given no content
 TEMPLATE_TOKENS: Final = 200  # what a chat template may add to a prompt, generously
 
 Entry = tuple[str, Prompt, Reply]
@@ -360,9 +361,9 @@ class Sender:
         if first is None:
             self._missed[unit_id] = missed
             self._aside.append((unit_id, prompt))
-            reason = f"no reply in {seconds}: {tried}"
+            reason = f"{NO_REPLY}{seconds}: {tried}"
         else:
-            reason = f"no reply in 2 x {seconds}: {tried}"
+            reason = f"{NO_REPLY}2 x {seconds}: {tried}"
             reply = Reply(
                 text="", finish_reason=reason, model_requested=self._settings.model, model_resolved=None,
                 attempts=missed.attempts,
@@ -415,6 +416,11 @@ class Sender:
 def is_unfinished(reply: Reply) -> bool:
     """Whether a reply is cut off at a limit, or its prompt's failure: what settings cause in every unit."""
     return reply.finish_reason == "length" or (reply.finish_reason or "").startswith("error:")
+
+
+def is_missing(reply: Reply) -> bool:
+    """Whether a reply stands for none: the server gave this unit no content, and gave others some."""
+    return not reply.text and (reply.finish_reason or "").startswith(NO_REPLY)
 
 
 def _now() -> float:

@@ -3,6 +3,9 @@
 An audit of the stage graph has a secret that follows from the project's seed: it is fixed before the
 run, and known to whoever reads params.yaml. The scripted agents cannot read that file. One of
 `predictive-credit certify` draws a secret unless it is given a file.
+
+A model's replies are on disk before they count. Where it is not there, or its budget is used up, the
+run pauses with what it has, and the same command asks the rest.
 """
 
 from __future__ import annotations
@@ -15,16 +18,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from predictive_credit import compose, config, journal, streams, tables
+from predictive_credit import compose, config, streams, tables
 from predictive_credit.agents import agent as agents
 from predictive_credit.agents import model_agent
-from predictive_credit.certification import harness, reading
-from predictive_credit.certification.agents import Agent, Asked, Script, Unavailable
+from predictive_credit.certification import harness, reading, tasks, web
+from predictive_credit.certification.agents import Agent, Asked, Script, Unavailable, form
 from predictive_credit.certification.harness import Settings
 from predictive_credit.certification.reading import Audit
-from predictive_credit.errors import BadConfig, BadSource, Stopped
+from predictive_credit.errors import BadConfig, BadSource
 from predictive_credit.journal import Journal
-from predictive_credit.models import asking, providers
+from predictive_credit.models import asking, providers, sending
 from predictive_credit.models.asking import Purse
 from predictive_credit.models.model import Model
 from predictive_credit.models.provider import Provider
@@ -35,7 +38,7 @@ from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
 
 SCRIPTED = "scripted"
-REPLIES = "replies.jsonl"  # of a model agent, in the run's folder
+REPLIES = "replies.jsonl"  # of a model agent, in the run's folder; the stage keeps them elsewhere
 SYSTEM = "You act in an experiment. Answer with one JSON object and nothing else."
 
 
@@ -50,6 +53,7 @@ class Command:
     to: Path
     secret_file: Path | None
     isolated: str | None  # why isolation is attested against the agent's own word
+    web: tuple[str, ...] = ()  # pages that the main run is told of, and whose hosts it may read
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -57,9 +61,11 @@ def run(project: Project, params: config.Params, name: str) -> str:
     chosen = audits(params).get(name)
     if chosen is None:
         raise BadConfig(f"no audit {name!r} in params.yaml; it holds {', '.join(sorted(audits(params)))}")
-    to = project.audit(name)
+    to, kept = project.audit(name), project.audit_journal(name)
     secret = hashlib.sha256(str(params.seed).encode()).digest()
-    with acting(project.root, chosen.agent, to) as agent:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()  # an output of the stage graph, and empty where a script acts
+    with acting(project.root, chosen.agent, kept, task=chosen.task) as agent:
         settings = Settings(task=chosen.task, agent=agent, budget=chosen.budget, secret=secret)
         audit = certify(settings, to, title=name)
     tables.write_json(project.audit_metric(name), {"budget": chosen.budget, **audit.numbers()})
@@ -76,11 +82,13 @@ def audits(params: config.Params) -> dict[str, config.Audit]:
 def command(asked: Command) -> str:
     """Run what the command line asked for, or go on with it; the decision, gate by gate."""
     secret = None if asked.secret_file is None else _secret(asked.secret_file)
-    with acting(asked.root, asked.agent, asked.to) as agent:
+    kept = asked.to / REPLIES
+    with acting(asked.root, asked.agent, kept, task=asked.task, sites=asked.web) as agent:
         settings = Settings(
             task=asked.task, agent=agent, budget=asked.budget, secret=secret,
             attest_isolation=None if asked.isolated is None else True,
-            isolation_reason=asked.isolated or "",
+            isolation_reason=asked.isolated or "", sites=asked.web,
+            web=web.limits(asked.web) if asked.web else None,
         )  # fmt: skip
         audit = certify(settings, asked.to, title=asked.task)
     folder = asked.to / "bundle"
@@ -102,9 +110,10 @@ def _secret(file: Path) -> bytes:
 
 
 @contextmanager
-def acting(root: Path, name: str, to: Path) -> Iterator[Agent]:
-    """The agent called so: our script, or a model of conf/agent whose replies are kept in the run's folder.
+def acting(root: Path, name: str, replies: Path, *, task: str, sites: Sequence[str] = ()) -> Iterator[Agent]:
+    """The agent called so: our script, or a model of conf/agent whose replies are kept in a journal.
 
+    The embedded model is held to the form of an answer by a grammar; a provider's is not.
     Raises BadConfig for the playbook, which writes explanations and cannot act.
     """
     if name == SCRIPTED:
@@ -116,11 +125,16 @@ def acting(root: Path, name: str, to: Path) -> Iterator[Agent]:
     if isinstance(chosen, config.Playbook):
         raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
     make = _make(chosen)
-    purse = spending.purse(project, params, chosen)
-    with Journal(to / REPLIES, agents.identity(chosen)) as kept:
-        model = _Model(chosen=chosen, make=make, journal=kept, purse=purse)
+    settings, grammar = agents.identity(chosen), None
+    if isinstance(chosen, config.ModelAgent):
+        tasks.design(task)  # a name that nothing has is refused
+        held = form(tasks.FORMS[task], sites)
+        settings, grammar = settings | {"held_to": held}, model_agent.held_to(held)
+    purse = spending.purse(project, params, chosen, apart=replies)
+    with Journal(replies, agents.identity(chosen)) as kept:
+        model = _Model(chosen=chosen, make=make, journal=kept, purse=purse, grammar=grammar)
         yield Asked(
-            ask=model.ask, identity=f"model:{chosen.name}", settings=agents.identity(chosen),
+            ask=model.ask, identity=f"model:{chosen.name}", settings=settings,
             kept=lambda text: kept.get(model.prompt(text)) is not None,
         )  # fmt: skip
 
@@ -142,30 +156,35 @@ class _Model:
     make: Callable[[], Model | Provider]
     journal: Journal
     purse: Purse | None
+    grammar: str | None
 
     def prompt(self, text: str) -> Prompt:
         """All that is sent; the seed follows from the text, in which each episode has its own tag."""
         return Prompt(
-            system=SYSTEM, user=text, grammar=None, max_tokens=self.chosen.max_tokens,
+            system=SYSTEM, user=text, grammar=self.grammar, max_tokens=self.chosen.max_tokens,
             temperature=self.chosen.temperature, top_p=self.chosen.top_p, seed=streams.unit_seed(0, text),
         )  # fmt: skip
 
     def ask(self, text: str) -> str:
-        """The reply's text. Raises Unavailable where the model is not there, or the budget is used up."""
+        """The reply's text. Raises Stopped where the model is not there, or the budget is used up.
+
+        Raises Unavailable for a prompt that is on record as given no content, as `unanswered: fallback`
+        has it: this session is lost, and the run goes on.
+        """
         prompt = self.prompt(text)
-        if (reply := self.journal.get(prompt)) is not None:
-            return reply.text
-        unit = f"session-{len(self.journal) + 1}"
-        try:
-            return asking.ask([(unit, prompt)], self.make(), self.journal, purse=self._purse())[unit].text
-        except Stopped as error:
-            raise Unavailable(str(error)) from error
+        reply = self.journal.get(prompt)
+        if reply is None:
+            unit = f"session-{len(self.journal) + 1}"
+            reply = asking.ask([(unit, prompt)], self.make(), self.journal, purse=self._purse())[unit]
+        if sending.is_missing(reply):
+            raise Unavailable(reply.finish_reason)
+        return reply.text
 
     def _purse(self) -> Purse | None:
         """The budget, less what this run has spent so far."""
-        if self.purse is None:
+        if self.purse is None or not isinstance(self.chosen, config.Provided):
             return None
-        spent = sum(reply.cost_usd or 0.0 for reply in journal.replies(self.journal.path))
+        spent = spending.spent(self.journal.path, self.chosen.model, self.purse.price)
         return replace(self.purse, spent_usd=self.purse.spent_usd + spent)
 
 

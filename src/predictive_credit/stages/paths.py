@@ -42,6 +42,10 @@ class Project:
         """An audit's run: ledger, registration, episodes and, at last, `bundle`."""
         return self.root / "data" / "certification" / name
 
+    def audit_journal(self, name: str) -> Path:
+        """The replies of an audit's model: outside its run, which is made anew while they stay."""
+        return self.root / "data" / "certification" / "journal" / f"{name}.jsonl"
+
     def audit_metric(self, name: str) -> Path:
         return self.root / "metrics" / "certification" / f"{name}.json"
 

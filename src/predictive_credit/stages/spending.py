@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from predictive_credit import config, journal
 from predictive_credit.errors import BadConfig
@@ -14,11 +15,16 @@ from predictive_credit.stages.paths import Project
 
 
 def purse(
-    project: Project, params: config.Params, chosen: config.Forecaster | config.Agent | config.Extractor
+    project: Project,
+    params: config.Params,
+    chosen: config.Forecaster | config.Agent | config.Extractor,
+    *,
+    apart: Path | None = None,
 ) -> Purse | None:
-    """Price and spending of a provider's model over all studies of the project; None for any other.
+    """Price and spending of a provider's model over all of the project; None for any other.
 
-    Raises BadConfig where a budget is set for a model whose price nobody wrote down.
+    The replies in the journal `apart` are left out, for who counts them as they come. Raises BadConfig
+    where a budget is set for a model whose price nobody wrote down.
     """
     if not isinstance(chosen, config.Provided):
         return None
@@ -29,13 +35,18 @@ def purse(
             f"{chosen.name} has max_cost {chosen.max_cost:g} USD and conf/prices has no price of "
             f"{chosen.model} (it has {known}); write its price there, or leave max_cost null"
         )
-    spent = sum(
+    files = sorted((project.root / "data").glob("*/journal/*.jsonl"))
+    kept = [file for file in files if apart is None or file.resolve() != apart.resolve()]
+    return Purse(price=price, spent_usd=sum(spent(file, chosen.model, price) for file in kept))
+
+
+def spent(file: Path, model: str, price: config.Price | None) -> float:
+    """What the replies of a model in one journal cost, USD."""
+    return sum(
         _charge(reply, charged, price)
-        for file in sorted((project.root / "data").glob("*/journal/*.jsonl"))
         for reply, charged in journal.charges(file)
-        if reply.model_requested == chosen.model
+        if reply.model_requested == model
     )
-    return Purse(price=price, spent_usd=spent)
 
 
 def _charge(reply: Reply, charged: float | None, price: config.Price | None) -> float:
@@ -60,7 +71,9 @@ def check(project: Project, params: config.Params) -> None:
 
     Where some replies are journalled already, the rest may need neither.
     """
-    if any(file.stat().st_size for file in (project.root / "data").glob("*/journal/*.jsonl")):
+    files = (project.root / "data").glob("*/journal/*.jsonl")
+    audits = project.audit_journal("*").parent  # their agents are no study's
+    if any(file.stat().st_size for file in files if file.parent != audits):
         return
     for chosen in (params.forecaster, params.agent, params.extractor):
         if isinstance(chosen, config.Provided):

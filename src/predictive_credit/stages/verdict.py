@@ -16,6 +16,7 @@ from predictive_credit.certification.bundle import MANIFEST
 from predictive_credit.errors import PredictiveCreditError
 
 LARGEST = 2**20  # bytes of a manifest that is looked into to see whose it is
+OF_STUDIES = ("ledger.jsonl", "params.yaml", "plan.jsonl")  # in every study's bundle, in no audit's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,29 +35,40 @@ class Verdict:
 
 def verdict(target: Path) -> Verdict:
     """Verify a discovery audit's bundle, a study's bundle, or a project. Whatever is wrong is an error."""
+    audit = True
     try:
-        return _audit(target) if is_audit(target) else _studies(target)
+        audit = is_audit(target)
+        return _audit(target) if audit else _studies(target)
     except (OSError, RecursionError, ValueError) as error:
-        return _refused(target, f"{target} cannot be read: {str(error)[:200]}")
+        return _refused(target, f"{target} cannot be read: {str(error)[:200]}", audit=audit)
 
 
 def is_audit(target: Path) -> bool:
     """Whether a folder is a discovery audit's bundle, a broken one included, by its manifest's format.
 
-    Where the manifest cannot be read, a folder `payload` tells, which no other bundle has. A pipe or
-    a device is never opened.
+    Where it names neither an audit's nor a study's, the files beside it tell: an audit's bundle has a
+    folder `payload`, or at least nothing that every study has. A pipe or a device is never opened.
     """
     if not target.is_dir():
         return False
+    name = _format(target / MANIFEST)
+    if name.startswith(("dcp-", "predictive-credit")):
+        return name.startswith("dcp-")
+    if (target / "payload").is_dir():
+        return True
+    return os.path.lexists(target / MANIFEST) and not any((target / name).exists() for name in OF_STUDIES)
+
+
+def _format(manifest: Path) -> str:
+    """The format that a manifest names; empty where it names none that can be read."""
     try:
-        found = (target / MANIFEST).lstat()
+        found = manifest.lstat()
         if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST:
-            manifest = json.loads((target / MANIFEST).read_bytes())
-            if isinstance(manifest, dict):
-                return str(manifest.get("format", "")).startswith("dcp-")
-    except (OSError, ValueError, RecursionError):
+            told = json.loads(manifest.read_bytes())
+            return told["format"] if isinstance(told["format"], str) else ""
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
         pass
-    return (target / "payload").is_dir()
+    return ""
 
 
 def _audit(target: Path) -> Verdict:
@@ -93,17 +105,19 @@ def _studies(target: Path) -> Verdict:
             for name, one in decided.items()
         )
     except PredictiveCreditError as error:
-        return _refused(target, str(error))
+        return _refused(target, str(error), audit=False)
     errors = tuple(map(str, findings))
     told = {"ok": not errors, "errors": errors, "decision": decisions}
     return Verdict(ok=not errors, errors=errors, lines=lines, told=told)
 
 
-def _refused(target: Path, error: str) -> Verdict:
-    """What could not be read at all; of what is no study either, in the words of an audit."""
+def _refused(target: Path, error: str, *, audit: bool) -> Verdict:
+    """What could not be read at all; of what is no study, in the words of an audit."""
     error = error.encode("utf-8", "backslashreplace").decode()
     told: dict[str, Any] = {"ok": False, "errors": (error,)}
-    if any(os.path.isfile(target / name) for name in (MANIFEST, "params.yaml")):  # false, whatever the name
+    if not audit and any(
+        os.path.isfile(target / name) for name in (MANIFEST, "params.yaml")
+    ):  # false, whatever the name
         told["decision"] = {}
     else:
         told |= {"bundle_id": None, "replayed_verdict": None}

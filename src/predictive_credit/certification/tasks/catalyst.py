@@ -18,6 +18,7 @@ from numpy.random import Generator
 from predictive_credit.certification.tasks.task import (
     Budget,
     Design,
+    exact_form,
     exactly,
     integer,
     sealed,
@@ -35,7 +36,8 @@ BY_THIRD = (0, 4, 2)  # extra thousandths by (condition div 2) mod 3 while the p
 
 DESIGN = Design(
     name="catalyst",
-    profile="virtual_catalyst_anchor_recipe_5knob_v3",
+    profile="predictive_credit_catalyst_recipe_v1",
+    formerly="virtual_catalyst_anchor_recipe_5knob_v3",
     title="Virtual catalyst",
     grade="evidence",
     delta_min=0.35,
@@ -47,6 +49,8 @@ DESIGN = Design(
     alpha_evidence=0.01,
     alpha_sham=0.01,
 )
+_RECIPE = exact_form(**{name: {"enum": tuple(range(LEVELS))} for name in CONTROLS})
+FORMS = {"experiment": exact_form(anchor=_RECIPE), "candidate": exact_form(recipe=_RECIPE)}
 
 
 @dataclass(frozen=True, kw_only=True)

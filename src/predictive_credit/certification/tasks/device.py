@@ -17,8 +17,10 @@ from predictive_credit.certification.tasks.task import (
     Budget,
     Design,
     Malformed,
+    exact_form,
     exactly,
     integer,
+    list_form,
     sealed,
     shuffled,
 )
@@ -29,7 +31,8 @@ PROBED = 4  # controls one experiment drives, one after another
 
 DESIGN = Design(
     name="device",
-    profile="plain_device_calibration_24_controls_v2",
+    profile="predictive_credit_device_calibration_v1",
+    formerly="plain_device_calibration_24_controls_v2",
     title="Device calibration",
     grade="core",
     delta_min=0.5,
@@ -38,6 +41,10 @@ DESIGN = Design(
     full=Budget(challengers=80, positive_controls=60),
     quick=Budget(challengers=6, positive_controls=8),
 )
+FORMS = {
+    "experiment": exact_form(controls=list_form({"enum": CONTROLS}, least=1, most=PROBED)),
+    "candidate": exact_form(gains=exact_form(**{name: {"enum": (1, -1)} for name in CONTROLS})),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

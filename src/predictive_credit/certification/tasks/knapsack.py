@@ -16,7 +16,9 @@ from predictive_credit.certification.tasks.task import (
     Budget,
     Design,
     Malformed,
+    exact_form,
     exactly,
+    list_form,
     sealed,
     shuffled,
 )
@@ -36,6 +38,8 @@ DESIGN = Design(
     full=Budget(challengers=80, positive_controls=45),
     quick=Budget(challengers=6, positive_controls=8),
 )
+_PACKING = exact_form(items=list_form({"enum": ITEMS}, least=0, most=len(ITEMS)))
+FORMS = {"experiment": _PACKING, "candidate": _PACKING}
 
 
 @dataclass(frozen=True, kw_only=True)

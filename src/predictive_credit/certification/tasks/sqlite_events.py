@@ -22,7 +22,9 @@ from predictive_credit.certification.tasks.task import (
     Budget,
     Design,
     Malformed,
+    exact_form,
     exactly,
+    list_form,
     sealed,
     shuffled,
 )
@@ -46,7 +48,8 @@ HIGHEST = {"account": 256, "device": 128, "region": 12, "status": 10, "day": 366
 
 DESIGN = Design(
     name="sqlite",
-    profile="sqlite_event_traffic_index_design_web_v2",
+    profile="predictive_credit_sqlite_event_indexes_v1",
+    formerly="sqlite_event_traffic_index_design_web_v2",
     title="SQLite event service",
     grade="evidence",
     delta_min=0.5,
@@ -57,7 +60,13 @@ DESIGN = Design(
     alpha_recovery=0.01,
     alpha_evidence=0.01,
     alpha_sham=0.01,
+    replaceable=0.1,
 )
+_INDEX = exact_form(kind={"enum": KINDS}, columns=list_form({"enum": COLUMNS}, least=1, most=3))
+FORMS = {
+    "experiment": exact_form(indexes=list_form(_INDEX, least=1, most=MOST)),
+    "candidate": exact_form(indexes=list_form(_INDEX, least=0, most=MOST)),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ class Design:
     """The numbers of an audit that are registered before its main run."""
 
     name: str
-    profile: str
+    profile: str  # the task family's registered name
     title: str
     grade: str  # core | evidence
     delta_min: float  # smallest gain over the baseline, score units in [0, 1]
@@ -62,6 +62,8 @@ class Design:
     delta_evidence: float = 0.34
     delta_sham: float = 0.17
     turns: int = 8  # sessions of an episode, one action each
+    replaceable: float = 0.0  # share of the pairs that others may replace where infrastructure takes them
+    formerly: str = ""  # the public audits' name for the family, which older records of ours bear too
 
 
 class Task(Protocol):
@@ -149,6 +151,16 @@ def exactly(value: Any, *names: str) -> list[Any]:
     if not isinstance(value, dict) or set(value) != set(names):
         raise Malformed(f"must be an object with exactly the keys {', '.join(names)}")
     return [value[name] for name in names]
+
+
+def exact_form(**values: Any) -> dict[str, Any]:
+    """JSON Schema of an object with exactly these keys, in this order."""
+    return {"type": "object", "properties": values, "required": list(values), "additionalProperties": False}
+
+
+def list_form(items: Any, *, least: int, most: int) -> dict[str, Any]:
+    """JSON Schema of a list of so many."""
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
 
 
 def integer(value: Any, *, least: int, most: int, what: str) -> int:
