@@ -149,6 +149,28 @@ def controlled_view(
     )  # fmt: skip
 
 
+def control_view(study: Study, *, tasks: int = 4, seed: int = 7, draws: int = 60) -> StudyView:
+    """One decided control of tasks x 2 label fractions x 2 seeds, with everything its contexts show."""
+    sources = tuple(dict.fromkeys(s.source for s in study.contexts.values() if s is not None and s.source))
+    names = ("linear", "nonlinear") if study.name == "mechanism" else tuple(f"task_{t}" for t in range(tasks))
+    states = []
+    for (t, task), (b, budget), seed_ in product(enumerate(names), enumerate((0.5, 1.0)), (1, 2)):
+        kind = task if study.name == "mechanism" else str(t % 2)
+        within = {"kind": kind, "label fraction": f"{budget:g}", "seed": str(seed_)}
+        within |= dict.fromkeys(("pair", "state"), f"{budget:g}/{seed_}")
+        cluster = tuple(within.get(level.name, task) for level in study.levels)
+        made = state_of(study.name, task, budget, seed_, place=t + b, cluster=cluster)
+        states.append(replace(made, sources=sources))
+    donors = {Context.DONOR: {s.id: other_seed(s.id) for s in states}}
+    return decided(
+        Sample(
+            study=study, name=study.name, states=in_order(states), contexts=tuple(study.contexts),
+            donors={c: of for c, of in donors.items() if c in study.contexts}, seed=seed, scale="quick",
+            undefined=1, fallbacks=1, draws=draws,
+        )
+    )  # fmt: skip
+
+
 def own_view(*, groups: int = 4, name: str = "assays", scale: str = "full") -> StudyView:
     """One decided study of a user's own table: one cluster column, a level in hours, given texts."""
     hours = Target(
@@ -438,13 +460,26 @@ def freeze_of(sample: Sample, plan: Sequence[Unit], answers: Sequence[Answer]) -
             "forecaster": {"name": "smollm2", "temperature": 0.7},
             "studies": {
                 sample.name: {
-                    "pool": POOL_NAMES[rule], "rule": rule, "contexts": [*map(str, sample.contexts)]
+                    "pool": POOL_NAMES.get(rule, "frozen"), "rule": rule,
+                    "contexts": [*map(str, sample.contexts)],
                 }
             },
         },
         "units": {"planned": len(plan), "forecasts": len(answers), "fallbacks": sample.fallbacks},
         "models": {"requested": ["smollm2"], "resolved": ["SmolLM2-135M-Instruct.Q4_1.gguf"]},
-    }  # fmt: skip
+    } | ({} if sample.study.reuses is None else {"stimuli": stimuli_of(sample)})  # fmt: skip
+
+
+def stimuli_of(sample: Sample) -> dict[str, Any]:
+    """What a control took over, in the form its pool tells it."""
+    return {
+        "study": sample.study.reuses,
+        "scale": "full",
+        "ledger_head": canonical.digest("head"),
+        "digests": {f: canonical.digest(f"frozen {f}") for f in ("states.jsonl", "outcomes.csv")},
+        "states": {s.id: canonical.digest(s.id) for s in sample.states},
+        "explanations": {},
+    }
 
 
 def ledger_of(name: str, scale: str) -> tuple[Event, ...]:

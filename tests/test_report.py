@@ -21,7 +21,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from predictive_credit.records import Context, Explanation
-from predictive_credit.report import browser, comparison, figures, page, provenance, svg, tables, words
+from predictive_credit.report import browser, comparison, figures, page, provenance, tables, words
 from predictive_credit.report.comparison import CLAIMS, Gain, SameShare
 from predictive_credit.report.figures import Point
 from predictive_credit.report.view import StudyView
@@ -476,7 +476,10 @@ def test_a_status_without_words_of_ours_keeps_its_own():
 @pytest.mark.parametrize(
     ("rule", "statuses"),
     [("harm", ("harm_confirmed", "confirmation_no_go")), ("joint", ("confirmation_go", "confirmation_no_go")),
-     ("credit", ("credit_confirmed", "credit_refuted", "inconclusive"))],
+     ("credit", ("credit_confirmed", "credit_refuted", "inconclusive")),
+     ("assay", ("assay_sensitive", "assay_insensitive")),
+     ("replication", ("replication_supported", "replication_not_supported")),
+     ("mechanism", ("mechanism_sensitive", "mechanism_insensitive")), ("exploratory", ("exploratory",))],
 )  # fmt: skip
 def test_every_status_of_a_rule_is_explained_in_words(rule: str, statuses: tuple[str, ...]):
     for status in statuses:
@@ -543,9 +546,7 @@ def test_six_contexts_stand_in_tables_and_figures_in_the_asking_order(tabular: S
         assert f"fill-{context}" in tabular_html
 
 
-def test_every_context_has_a_mark_and_a_colour_of_its_own():
-    assert len({figures.MARKS[c] for c in words.MODELS}) == len(words.MODELS)
-    assert len({svg.INKS[c] for c in words.MODELS}) == len(words.MODELS)
+def test_a_pair_is_drawn_as_the_context_that_is_compared():
     assert [figures.pair_context(p) for p in ("D-M", "S-M", "N-M", "D-T")] == ["M", "S", "N", "T"]
 
 
@@ -553,10 +554,15 @@ def test_every_context_has_a_mark_and_a_colour_of_its_own():
 @pytest.mark.parametrize("scheme", [0, 1])
 def test_contexts_differ_in_colour_for_colour_blind_readers(vision: str, scheme: int):
     css = page._asset("page.css")
-    found = re.findall(r"--D: (#\w+); --M: (#\w+); --S: (#\w+); --O: (#\w+); --T: (#\w+); --N: (#\w+);", css)
+    inks = ("D", "M", "S", "O", "T", "N", "seventh", "eighth")  # a study has eight contexts at most
+    found = re.findall(" ".join(rf"--{name}: (#\w+);" for name in inks), css)
     seen = [lab(VISIONS[vision] @ linear(colour)) for colour in found[scheme]]
     distances = [float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)]
-    assert len(distances) == 15
+    assert len(distances) == 28
+    ground = luminance(re.findall(r"--surface: (#\w+);", css)[scheme])
+    for colour in found[scheme]:
+        dark, light = sorted((ground, luminance(colour)))
+        assert (light + 0.05) / (dark + 0.05) > 3  # of a mark with its ground (WCAG 2.2, 1.4.11)
     assert min(distances) > 20  # CIELAB units; 2 is just noticeable
 
 
@@ -1120,6 +1126,38 @@ def test_tabs_show_one_study_at_a_time(chromium: Any, two_html: str, tmp_path: P
     assert chromium.get_log("browser") == []
 
 
+@pytest.mark.parametrize(("width", "rows"), [(390, 1), (1280, 3)])
+def test_a_dozen_tabs_leave_room_for_the_page(
+    chromium: Any, view: StudyView, tmp_path: Path, width: int, rows: int
+):
+    bare = replace(view, metrics={}, states=(), answers=(), outcomes=(), plan=())
+    extra = [
+        page.Extra(
+            prefix=f"e{k}", title=f"control {k}, smollm2", html=Markup(f'<h1 id="e{k}-title">{k}</h1>')
+        )
+        for k in range(11)
+    ]
+    file = tmp_path / "tabs.html"
+    file.write_text(page.render([bare], version="1", extra=extra), encoding="utf-8")
+    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        chromium.get(file.as_uri())
+        chromium.execute_script("document.getElementById('e9-tab').click()")
+        tops, sideways, left, right = chromium.execute_script(
+            "const tabs = [...document.querySelectorAll('[role=tab]')], root = document.documentElement;"
+            "const box = document.getElementById('e9-tab').getBoundingClientRect();"
+            "return [tabs.map(t => t.offsetTop), root.scrollWidth - root.clientWidth, box.left, box.right]"
+        )
+    finally:
+        chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert len(tops) == 12
+    assert len(set(tops)) <= rows
+    assert sideways <= 0
+    assert left >= 0
+    assert right <= width  # the chosen tab is in sight
+
+
 # How colours look to who lacks a cone (Machado, Oliveira & Fernandes 2009, severity 1), in linear RGB.
 VISIONS = {
     "full": np.eye(3),
@@ -1133,6 +1171,11 @@ def linear(colour: str) -> Any:
     """`#rrggbb` in linear RGB, (3,)."""
     value = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`."""
+    return float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour))
 
 
 def lab(rgb: Any) -> Any:

@@ -28,7 +28,7 @@ from predictive_credit.records import (
     UnitKind,
     Usage,
 )  # fmt: skip
-from predictive_credit.report import words
+from predictive_credit.report import svg, words
 from predictive_credit.report.view import StudyView, voice
 
 Plain = dict[str, Any]
@@ -149,7 +149,7 @@ def _outcome(outcome: Outcome | None, target: Target) -> Plain:
 def _explanation(explanation: Explanation) -> Plain:
     slots = {name: getattr(explanation.card, name) for name in SLOT_NAMES}
     return {
-        "source": explanation.source,
+        "source": words.spaced(explanation.source),
         "agent": explanation.agent,
         "text": explanation.text,
         "extraction": explanation.extraction,
@@ -183,7 +183,7 @@ def _context(state: State, context: Context, units: Sequence[Unit], stem: str, i
     of = units[0].explanation_of
     prompt = index.view.prompts.get(f"{state.id}/{context}")
     return {
-        "letter": str(context),
+        "letter": svg.part(context),
         "label": words.context(context),
         "of": of,
         "place": None if of in (None, state.id) else index.places.get(str(of)),
@@ -199,7 +199,7 @@ def _says(state: State, context: Context, of: str | None, index: Index) -> list[
     showing = index.view.study.contexts.get(context)
     if of is None or showing is None:
         return None
-    return [showing.source or state.sources[0], words.FORMS[showing.form]]
+    return [words.spaced(showing.source or state.sources[0]), words.FORMS[showing.form]]
 
 
 def _drift(target: Target, units: Sequence[Unit], index: Index) -> str:

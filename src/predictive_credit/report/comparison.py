@@ -117,7 +117,7 @@ class Ordered(Claim):
 
     @property
     def criterion(self) -> str:
-        return f"the same order: {' < '.join(self.contexts)}"
+        return f"the same order: {' < '.join(map(words.short_context, self.contexts))}"
 
     def judge(self, view: StudyView) -> Finding:
         printed, here = (
@@ -163,8 +163,8 @@ class Undercovered(Claim):
 
     def judge(self, view: StudyView) -> Finding:
         found = mapping(view.metrics, "contexts")
-        printed = _coverages(mapping(found, "published"))
-        here = _coverages(found)
+        printed = _coverages(view, mapping(found, "published"))
+        here = _coverages(view, found)
         return Finding(
             published=_range(printed, words.NONE_PRINTED),
             here=_range(here, words.UNDEFINED),
@@ -471,6 +471,75 @@ CLAIMS: Mapping[str, tuple[Claim, ...]] = {
             target="accuracy_pp",
         ),
     ),
+    "assay": (
+        SameDecision(sentence="The forecaster follows a signal that is known to be right."),
+        Gain(
+            sentence="The outcome itself, written in the prompt, lowers the point error.",
+            target="skill", measure="point_error", pair="D-exact", lies="above",
+        ),
+        Gain(
+            sentence="It does so beyond the other seed's outcome.",
+            target="skill", measure="point_error", pair="wrong_seed-exact", lies="above",
+        ),
+        Ordered(
+            sentence="The other seed's outcome stands between the outcome itself and nothing.",
+            target="skill", key="point_mae_ensemble", contexts=("exact", "wrong_seed", "D"),
+        ),
+    ),
+    "replication": (
+        SameDecision(sentence="The pattern is not shown again as a whole."),
+        Gain(
+            sentence="A matched card makes two calls of this forecaster agree more, too.",
+            target="roc_auc", measure="drift", pair="D-M", lies="above",
+        ),
+        Gain(
+            sentence="So does a donor's card.",
+            target="roc_auc", measure="drift", pair="D-S", lies="above",
+        ),
+        Gain(
+            sentence="In interval score the donor's card and the matched one may be alike.",
+            target="roc_auc", measure="interval_score", pair="S-M", lies="across",
+        ),
+    ),
+    "mechanism": (
+        SameDecision(sentence="A true account without a number helps the forecaster."),
+        Gain(
+            sentence="The true note lowers the point error.",
+            target="accuracy_pp", measure="point_error", pair="D-true_note", lies="above",
+        ),
+        Gain(
+            sentence="It does so beyond the false note.",
+            target="accuracy_pp", measure="point_error", pair="false_note-true_note", lies="above",
+        ),
+        Ordered(
+            sentence="The false note does harm: without a note the error lies between the two.",
+            target="accuracy_pp", key="point_mae_call", contexts=("true_note", "D", "false_note"),
+        ),
+    ),
+    "crossover": (
+        Gain(
+            sentence="That the full card makes two calls agree more is not shown.",
+            target="roc_auc", measure="drift", pair="D-M", lies="across",
+        ),
+        Gain(
+            sentence="That its numbers alone make them agree more is.",
+            target="roc_auc", measure="drift", pair="D-numbers", lies="above",
+        ),
+        Gain(
+            sentence="Whose mechanism stands beside the numbers may make no difference to the point error.",
+            target="roc_auc", measure="point_error", pair="donor_mechanism-M", lies="across",
+        ),
+    ),
+    "raw_note": (
+        Gain(
+            sentence="That the note as it was written lowers the point error is not shown.",
+            target="skill", measure="point_error_scaled", pair="D-M", lies="across",
+        ),
+        Gain(
+            sentence="Nor is that it does so beyond a donor's note.",
+            target="skill", measure="point_error_scaled", pair="S-M", lies="across",
+        ),
+    ),
 }  # fmt: skip
 
 
@@ -480,7 +549,7 @@ def table(view: StudyView) -> Table | None:
         return None
     rows = []
     targets = {target.name: target for target in view.study.targets}
-    for claim in CLAIMS.get(str(view.study.rule.NAME), ()):
+    for claim in _claims(view):
         if claim.target is not None and claim.target not in targets:
             continue
         found = claim.judge(view if claim.target is None else view.of(targets[claim.target]))
@@ -493,6 +562,11 @@ def table(view: StudyView) -> Table | None:
         note="A dash stands where the source prints no figure. Intervals are in brackets. Where the run is "
         "too small to show either, or small enough that the claim could not fail, it cannot be told.",
     )
+
+
+def _claims(view: StudyView) -> tuple[Claim, ...]:
+    """The claims under the study's rule; under its own name where controls share a rule."""
+    return CLAIMS.get(str(view.study.rule.NAME)) or CLAIMS.get(view.study.name, ())
 
 
 def tally(found: Table) -> str:
@@ -514,7 +588,7 @@ def limits(view: StudyView) -> tuple[str, ...]:
             "failure to read rather than a failure of the explanation."
         )
     written = [s for s in ("elicited", "ordinary") if mapping(view.metrics, "explanations", s)]
-    if written and dig(view.freeze, "params", "agent", "kind") == "playbook":
+    if written and _is_from_playbook(view):
         cards = mapping(view.metrics, "explanations", written[0])
         complete = _out_of(cards.get("complete"), cards.get("n"), words.UNDEFINED)
         found.append(
@@ -523,6 +597,13 @@ def limits(view: StudyView) -> tuple[str, ...]:
             "model."
         )
     return tuple(found)
+
+
+def _is_from_playbook(view: StudyView) -> bool:
+    """Whether templates wrote what was shown; a control asks nobody, whatever agent is configured."""
+    if view.is_control:
+        return any(e.agent == "playbook" for e in view.explanations)
+    return bool(dig(view.freeze, "params", "agent", "kind") == "playbook")
 
 
 def _weak_point(view: StudyView) -> str | None:
@@ -581,12 +662,13 @@ def _each(view: StudyView, names: tuple[str, ...], values: list[Any], absent: st
     if not any(words.is_number(value) for value in values):
         return absent
     return ", ".join(
-        f"{name} {view.voice.number(value, absent=absent)}" for name, value in zip(names, values, strict=True)
+        f"{words.short_context(name)} {view.voice.number(value, absent=absent)}"
+        for name, value in zip(names, values, strict=True)
     )
 
 
-def _coverages(found: Mapping[str, Any]) -> list[float]:
-    shares = [dig(found, c, "coverage") for c in words.MODELS]
+def _coverages(view: StudyView, found: Mapping[str, Any]) -> list[float]:
+    shares = [dig(found, c, "coverage") for c in view.contexts]
     return [share for share in shares if words.is_number(share)]
 
 

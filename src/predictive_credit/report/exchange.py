@@ -18,7 +18,7 @@ from predictive_credit.errors import BadSource
 from predictive_credit.models.providers import TERMS
 from predictive_credit.records import Target
 from predictive_credit.report import words
-from predictive_credit.report.tables import Table, dig, mapping
+from predictive_credit.report.tables import Table, dig, main_pairs, mapping
 from predictive_credit.report.view import StudyView, voice
 
 PAIRS = ("D-M", "S-M")  # credit over the description alone, and over a donor's explanation
@@ -302,7 +302,11 @@ def on_page(views: Sequence[StudyView], names: Sequence[str]) -> tuple[Table, ..
     """
     shown = Counter(view.name for view in views)
     named = zip(views, names, strict=True)
-    cells = [cell(view, name) for view, name in named if shown[view.name] > 1 and view.freeze]
+    cells = [
+        cell(view, name)
+        for view, name in named
+        if shown[view.name] > 1 and view.freeze and main_pairs(view) == PAIRS
+    ]
     try:
         found = populations(cells)
     except BadSource as error:  # the page shows both runs; only this table cannot hold them

@@ -1,8 +1,8 @@
 """The page's figures as inline SVG: numbers in, text out, the same bytes for the same numbers.
 
-Positive gains favour the matched explanation and lie to the right. Every context has a mark of its own
-(D a circle, M a square, S and O triangles, T a plus, N a cross), a published figure a hollow diamond,
-so that nothing rests on colour alone.
+Positive gains favour the matched explanation and lie to the right. Every context of a study has a mark of
+its own (D a circle, M a square, S and O triangles, T a plus, N a cross), a published figure a hollow
+diamond, so that nothing rests on colour alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from predictive_credit.report.svg import INKS
 from predictive_credit.report.words import Voice
 
 WIDE, NARROW = 520.0, 360.0
-MARKS = {"D": "o", "M": "s", "S": "^", "O": "v", "T": "P", "N": "X"}
+MARKS = {"D": "o", "M": "s", "S": "^", "O": "v", "T": "P", "N": "X", "seventh": "p", "eighth": "*"}
+PLAIN = ("D", "scaffold")  # contexts that hold nothing of an explanation
+LONG = 18  # characters of a row's label, beyond which it takes two lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +54,28 @@ class Level:
     width: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One point of a curve over distance: a mean gain and its percentile interval, None if there is none."""
+
+    distance: int  # slots
+    context: str
+    mean: float | None
+    interval: tuple[float, float] | None
+
+
 def pair_context(pair: str) -> str:
     """Whose colour and mark a pair has: the context that is compared, not what it is compared with.
 
     `D-M` is M's, and so is every drift gain over the description the other context's; `S-M` is S's.
     """
     first, _, second = pair.partition("-")
-    return second if first == "D" else first
+    return second if first in PLAIN else first
+
+
+def mark(context: str, otherwise: str = "o") -> str:
+    """A context's mark; what is none the page knows gets another."""
+    return MARKS.get(svg.part(context), otherwise)
 
 
 def forest(name: str, title: str, spans: Sequence[Span], *, unit: str, say: Voice) -> str:
@@ -69,7 +86,7 @@ def forest(name: str, title: str, spans: Sequence[Span], *, unit: str, say: Voic
         for row, span in enumerate(spans):
             _span(axes, row, span)
         axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
-        axes.set_yticks(range(len(spans)), [words.pair(s.pair) for s in spans])
+        axes.set_yticks(range(len(spans)), [_row(s.pair) for s in spans])
         axes.set_ylim(len(spans) - 0.5, -0.5)
         axes.margins(x=0.06)
         _signed_ticks(axes)
@@ -87,7 +104,7 @@ def scatter(
     """One context's states; limits are shared by the panels of a row, so that they compare."""
     with svg.canvas(name, NARROW, 270) as figure:
         axes = figure.subplots()
-        ink = INKS.get(context, INKS["ink"])
+        ink = svg.ink(context)
         if diagonal:
             axes.axhline(0, color=INKS["rule"], linewidth=1, zorder=0)
             axes.axvline(0, color=INKS["rule"], linewidth=1, zorder=0)
@@ -97,7 +114,7 @@ def scatter(
         axes.plot(
             xs,
             ys,
-            MARKS.get(context, "o"),
+            mark(context),
             color=ink,
             markersize=5,
             alpha=0.55,
@@ -128,14 +145,14 @@ def coverage(
     with svg.canvas(name, WIDE, 84 + 27 * len(levels)) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2.2))
         for row, level in enumerate(levels):
-            ink = INKS.get(level.name, INKS["muted"])
-            mark = MARKS.get(level.name, "D")
+            ink = svg.ink(level.name, "muted")
+            shape = mark(level.name, "D")
             if level.coverage is not None:
-                left.plot([level.coverage], [row], mark, color=ink, markersize=8, zorder=3)
+                left.plot([level.coverage], [row], shape, color=ink, markersize=8, zorder=3)
             if level.coverage_large is not None:
                 left.plot(
-                    [level.coverage_large], [row], mark, markerfacecolor=INKS["surface"], markeredgecolor=ink,
-                    markersize=7, markeredgewidth=1.5, zorder=2,
+                    [level.coverage_large], [row], shape, markerfacecolor=INKS["surface"],
+                    markeredgecolor=ink, markersize=7, markeredgewidth=1.5, zorder=2,
                 )  # fmt: skip
             if level.width is not None:
                 right.barh([row], [level.width], height=0.5, color=ink)
@@ -169,12 +186,12 @@ def influence(
         axes.axvline(0, color=INKS["muted"], linewidth=1, zorder=0)
         handles = []
         for offset, (pair, values) in zip((-0.14, 0.14), without.items(), strict=False):
-            ink = INKS.get(pair_context(pair), INKS["ink"])
+            ink = svg.ink(pair_context(pair))
             if (mean := whole.get(pair)) is not None:
                 axes.axvline(mean, color=ink, linewidth=1.2, linestyle=(0, (4, 3)), zorder=0)
             rows = [(v, r + offset) for r, v in enumerate(values) if v is not None]
             handles += axes.plot(
-                [v for v, _ in rows], [r for _, r in rows], MARKS.get(pair_context(pair), "o"), color=ink,
+                [v for v, _ in rows], [r for _, r in rows], mark(pair_context(pair)), color=ink,
                 markersize=6,
                 label=words.pair(pair),
             )  # fmt: skip
@@ -197,14 +214,14 @@ def shares(
     task_words: tuple[str, str],
 ) -> str:  # fmt: skip
     """Each task's share of a context's total error, beside equal shares (the line)."""
-    with svg.canvas(name, NARROW, 92 + 22 * len(tasks) + 16 * (len(share) > 3)) as figure:
+    with svg.canvas(name, NARROW, 92 + 22 * len(tasks) + 16 * ((len(share) - 1) // 3)) as figure:
         axes = figure.subplots()
         handles = []
         for context, values in share.items():
             rows = [(v, r) for r, v in enumerate(values) if v is not None]
             handles += axes.plot(
-                [v for v, _ in rows], [r for _, r in rows], MARKS.get(context, "o"), markersize=7,
-                markeredgewidth=1.5, markerfacecolor="none", markeredgecolor=INKS.get(context, INKS["ink"]),
+                [v for v, _ in rows], [r for _, r in rows], mark(context), markersize=7,
+                markeredgewidth=1.5, markerfacecolor="none", markeredgecolor=svg.ink(context),
                 label=words.short_context(context) if len(share) > 3 else words.context(context),
             )  # fmt: skip
         if tasks:
@@ -222,6 +239,30 @@ def shares(
         return svg.inline(
             figure, name, label=f"{title}: {len(tasks)} {task_words[1]}; the table holds the numbers"
         )
+
+
+def curve(name: str, title: str, steps: Sequence[Step], *, unit: str, say: Voice) -> str:
+    """Mean gain at each distance from the state's own card, inside the band of its percentile intervals."""
+    with svg.canvas(name, WIDE, 280) as figure:
+        axes = figure.subplots()
+        axes.axhline(0, color=INKS["muted"], linewidth=1, zorder=0)
+        known = [(s, s.mean) for s in steps if s.mean is not None]
+        banded = [(s.distance, *s.interval) for s in steps if s.interval is not None]
+        if banded:
+            at, lower, upper = zip(*banded, strict=True)
+            axes.fill_between(at, lower, upper, color=INKS["M"], alpha=0.2, linewidth=0)
+        axes.plot([s.distance for s, _ in known], [m for _, m in known], color=INKS["muted"], linewidth=1.4)
+        for s, mean in known:
+            axes.plot([s.distance], [mean], mark(s.context), color=svg.ink(s.context), markersize=8)
+        axes.set_xticks([s.distance for s in steps])
+        axes.set_xlabel("slots of the donor's; none: the state's own card")
+        axes.set_ylabel(f"gain over no card, {unit}")
+        axes.yaxis.set_major_formatter(FuncFormatter(_signed_tick))
+        axes.set_title(title, loc="left")
+        axes.tick_params(axis="y", labelcolor=INKS["muted"])
+        axes.grid(visible=True, color=INKS["rule"], linewidth=0.6, alpha=0.6)
+        axes.set_axisbelow(True)
+        return svg.inline(figure, name, label=_said_steps(title, steps, say))
 
 
 def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit: str, form: str) -> str:
@@ -252,7 +293,7 @@ def strips(name: str, title: str, groups: Mapping[str, Sequence[Point]], *, unit
 
 def _span(axes: Axes, row: int, span: Span) -> None:
     context = pair_context(span.pair)
-    ink, mark = INKS.get(context, INKS["ink"]), MARKS.get(context, "o")
+    ink = svg.ink(context)
     at = row - 0.14 if span.published else row
     if span.t is not None:
         axes.plot(span.t, [at, at], color=ink, linewidth=1.2, marker="|", markersize=8)
@@ -261,7 +302,7 @@ def _span(axes: Axes, row: int, span: Span) -> None:
     if span.mean is None:
         axes.text(0, at, f" {words.NOT_ESTIMABLE}", va="center", color=INKS["muted"])
     else:
-        axes.plot([span.mean], [at], mark, color=ink, markersize=8, zorder=4)
+        axes.plot([span.mean], [at], mark(context), color=ink, markersize=8, zorder=4)
     if span.published is not None:
         mean, lower, upper = span.published
         if lower is not None and upper is not None:
@@ -272,13 +313,20 @@ def _span(axes: Axes, row: int, span: Span) -> None:
         )  # fmt: skip
 
 
+def _row(pair: str) -> str:
+    """A pair as the label of its row, in two lines if it is long."""
+    said = words.pair(pair)
+    return said if len(said) <= LONG else words.pair(pair, f"\n{words.MINUS}\u00a0")
+
+
 def _signed_ticks(axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
-    def say(value: float, _: Any) -> str:
-        return f"{value:+.3g}".replace("-", words.MINUS) if abs(value) > 1e-12 else "0"
+    axes.xaxis.set_major_formatter(FuncFormatter(_signed_tick))
 
-    axes.xaxis.set_major_formatter(FuncFormatter(say))
+
+def _signed_tick(value: float, _: Any) -> str:
+    return f"{value:+.3g}".replace("-", words.MINUS) if abs(value) > 1e-12 else "0"
 
 
 def _bare(axes: Axes, *, rows: bool = False) -> None:
@@ -291,11 +339,20 @@ def _bare(axes: Axes, *, rows: bool = False) -> None:
 
 def _said(title: str, spans: Sequence[Span], say: Voice) -> str:
     rows = (
-        f"{s.pair} {say.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
+        f"{words.pair(s.pair, '-')} {say.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
         + (f" {say.interval(*s.percentile)}" if s.percentile else "")
         for s in spans
     )
     return f"{title}: " + "; ".join(rows)
+
+
+def _said_steps(title: str, steps: Sequence[Step], say: Voice) -> str:
+    rows = (
+        f"{s.distance} {say.signed(s.mean, absent=words.NOT_ESTIMABLE)}"
+        + (f" {say.interval(*s.interval)}" if s.interval else "")
+        for s in steps
+    )
+    return f"{title}, by slots of the donor's: " + "; ".join(rows)
 
 
 def _said_levels(levels: Sequence[Level], nominal: float, say: Voice) -> str:

@@ -10,10 +10,8 @@ from predictive_credit import scoring
 from predictive_credit.records import Answer, State, UnitKind
 from predictive_credit.report import figures, words
 from predictive_credit.report.figures import Level, Point, Span
-from predictive_credit.report.tables import dig, in_order, mapping, task_metrics
+from predictive_credit.report.tables import dig, in_order, main_pairs, mapping, task_metrics
 from predictive_credit.report.view import StudyView
-
-INFLUENCE_PAIRS = ("D-M", "S-M")  # drawn; the table beside the figure holds every pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,7 @@ def forests(view: StudyView, prefix: str) -> tuple[str, ...]:
     return tuple(
         figures.forest(
             f"{prefix}-forest-{measure}", words.MEASURES[measure],
-            [_span(pair, contrast) for pair, contrast in in_order(mapping(found, measure))],
+            [_span(pair, contrast) for pair, contrast in in_order(view, mapping(found, measure))],
             unit=view.target.unit, say=view.voice,
         )
         for measure in ("interval_score", "point_error", "drift")
@@ -86,7 +84,7 @@ def coverage(view: StudyView, prefix: str) -> tuple[str, ...]:
             coverage_large=_number(dig(found, name, "coverage_large")),
             width=_number(dig(found, name, "width")),
         )
-        for name in (*words.MODELS, *words.BASELINES)
+        for name in (*view.contexts, *words.BASELINES)
         if name in found
     ]
     if not levels:
@@ -100,13 +98,13 @@ def coverage(view: StudyView, prefix: str) -> tuple[str, ...]:
 
 
 def influence(view: StudyView, prefix: str) -> tuple[str, ...]:
-    """Leave-one-task-out gains, and the share of the error of each task."""
+    """Leave-one-task-out gains of the pairs that checks ask of, and the share of the error of each task."""
     found, called = task_metrics(view), view.study.task_words
     names = list(found)
     plots = []
     for measure in ("interval_score", "point_error"):
         pairs = [
-            p for p in INFLUENCE_PAIRS
+            p for p in main_pairs(view)
             if any(p in mapping(f, "leave_one_out", measure) for f in found.values())
         ]  # fmt: skip
         if not pairs:
@@ -120,7 +118,7 @@ def influence(view: StudyView, prefix: str) -> tuple[str, ...]:
                 task_words=called,
             )
         )  # fmt: skip
-    models = [c for c in words.MODELS if any(c in mapping(f, "share_of_error") for f in found.values())]
+    models = [c for c in view.contexts if any(c in mapping(f, "share_of_error") for f in found.values())]
     if models:
         share = {c: [_number(dig(found[n], "share_of_error", c)) for n in names] for c in models}
         plots.append(
@@ -191,7 +189,7 @@ def _panels(
     places = [place(r) for r in rows]
     limits = (_limits((x for x, _ in places), from_zero), _limits((y for _, y in places), from_zero))
     say, unit = view.voice.number, view.target.unit
-    by_context: Mapping[str, list[Point]] = {c: [] for c in words.MODELS}
+    by_context: Mapping[str, list[Point]] = {c: [] for c in view.contexts}
     for row, (x, y) in zip(rows, places, strict=True):
         title = f"{row.state.id}: {labels[0]} {say(x)}, {labels[1]} {say(y)}"
         by_context[row.context].append(Point(x=x, y=y, title=title))
@@ -217,9 +215,9 @@ def drift_says(view: StudyView) -> str | None:
     """How drift and error of a state go together in each context, as a sentence; None if unknown."""
     rows = [r for r in read(view) if r.drift is not None and r.error is not None]
     said = []
-    for context in words.MODELS:
+    for context in view.contexts:
         pairs = [(r.drift or 0.0, r.error or 0.0) for r in rows if r.context == context]
         if len(pairs) > 2:
             rho = float(scoring.spearman(*zip(*pairs, strict=True)))
-            said.append(f"{context} {words.signed(rho, 2, absent=words.NOT_ESTIMABLE)}")
+            said.append(f"{words.short_context(context)} {words.signed(rho, 2, absent=words.NOT_ESTIMABLE)}")
     return "Rank correlation of drift and error over states: " + ", ".join(said) + "." if said else None

@@ -21,6 +21,9 @@
       other.tabIndex = chosen ? 0 : -1;
       panel(other).hidden = !chosen;
     }
+    // Where the tabs are one row that scrolls, the chosen one stays in sight; the page itself stays put.
+    const bar = tab.parentElement;
+    bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
     panel(tab).querySelectorAll("[data-browser]").forEach(browse);
   };
   tabs.forEach((tab, index) => {

@@ -11,7 +11,17 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from predictive_credit.report import browser, comparison, exchange, gallery, provenance, tables, words
+from predictive_credit.records import Context
+from predictive_credit.report import (
+    browser,
+    comparison,
+    controls,
+    exchange,
+    gallery,
+    provenance,
+    tables,
+    words,
+)  # fmt: skip
 from predictive_credit.report.provenance import Entry
 from predictive_credit.report.tables import Check, Gate, Table, Tile, dig, mapping, sequence
 from predictive_credit.report.view import StudyView
@@ -45,10 +55,20 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Instrument:
+    """What a control shows about the instrument: a sentence, and what it rests on."""
+
+    says: str
+    figures: tuple[Markup, ...]
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """One study, as the template lays it out. Figures are SVG made here, everything else is text."""
 
     prefix: str  # of every id in this section
+    is_control: bool
     name: str
     title: str  # the name, and the pool and forecaster that tell two runs of one study apart
     scale: str  # full, quick, or own where the population is the user's
@@ -58,6 +78,10 @@ class Section:
     rule: str
     meaning: str
     design: str
+    origin: str | None  # of a control: whose stimuli, and when it was planned
+    instrument: Instrument | None  # of a control: what it shows
+    asked_of: str | None  # where other contexts than M and S are compared: which, for the checks
+    matched: str  # the context that is compared with the others
     gates: tuple[Gate, ...]
     limits: tuple[str, ...]
     checks: tuple[Check, ...]
@@ -80,6 +104,7 @@ class Section:
     ledger: tuple[Entry, ...]
     head: str | None
     digests: Table
+    stimuli: Table | None  # digests of what a control took over
     params: str
     source: str | None
     published_decision: str
@@ -92,7 +117,13 @@ class Section:
     @property
     def gates_held(self) -> str:
         """`2 of 4`."""
-        return f"{sum(gate.held for gate in self.gates)} of {len(self.gates)}"
+        held = f"{sum(gate.held for gate in self.gates)} of {len(self.gates)}"
+        return words.NO_GATE if self.has_no_gates else held
+
+    @property
+    def has_no_gates(self) -> bool:
+        """Whether its rule decides nothing; a study's rule has gates, and says so if none is recorded."""
+        return self.is_control and not self.gates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +136,15 @@ class Extra:
 
 
 def render(studies: Sequence[StudyView], *, version: str, extra: Sequence[Extra] = ()) -> str:
-    """The whole page. The same views give the same bytes."""
+    """The whole page, controls after the studies. The same views give the same bytes."""
+    studies = sorted(studies, key=lambda view: view.is_control)
     style, script = _asset("page.css"), _asset("page.js")
     sections = [section(view, f"s{index}") for index, view in enumerate(studies, start=1)]
     template = environment().get_template("page.html.j2")
     return template.render(
         sections=sections,
+        groups=groups(sections),
+        counted=counted(sections),
         extra=extra,
         is_tabbed=len(sections) + len(extra) > 1,
         is_published=any(view.study.published for view in studies),
@@ -125,6 +159,20 @@ def render(studies: Sequence[StudyView], *, version: str, extra: Sequence[Extra]
         exchange=exchange.on_page(studies, [s.title for s in sections]),
         names=words.CHECK_NAMES,
     )
+
+
+def groups(sections: Sequence[Section]) -> tuple[tuple[str, list[Section]], ...]:
+    """Studies, then controls under their heading; a page without the one or the other leaves it out."""
+    named = (("", False), ("Controls", True))
+    found = tuple((heading, [s for s in sections if s.is_control is kind]) for heading, kind in named)
+    return tuple(group for group in found if group[1])
+
+
+def counted(sections: Sequence[Section]) -> str:
+    """`3 studies`, `3 studies and 1 control`."""
+    kinds = (("study", "studies", False), ("control", "controls", True))
+    numbers = [(sum(s.is_control is kind for s in sections), one, several) for one, several, kind in kinds]
+    return words.listed([f"{n} {one if n == 1 else several}" for n, one, several in numbers if n])
 
 
 def environment(*packages: str) -> jinja2.Environment:
@@ -156,8 +204,10 @@ def section(view: StudyView, prefix: str) -> Section:
     targets = view.study.targets
     prefixes = [prefix] if len(targets) == 1 else [f"{prefix}-{k}" for k in range(1, len(targets) + 1)]
     compared = comparison.table(view)
+    shown = controls.instrument(view, prefix)
     return Section(
         prefix=prefix,
+        is_control=view.is_control,
         name=view.name,
         title=title(view),
         scale="own" if is_own else scale,
@@ -167,6 +217,12 @@ def section(view: StudyView, prefix: str) -> Section:
         rule=str(decision.get("rule")),
         meaning=meaning,
         design=design(view),
+        origin=controls.origin(view),
+        instrument=None
+        if shown is None
+        else Instrument(says=shown.says, figures=_figures(shown.figures), tables=shown.tables),
+        asked_of=asked_of(view),
+        matched=words.context(view.study.matched),
         gates=tables.gates(view),
         limits=tuple(map(str, sequence(decision, "limits"))),
         checks=tables.checks(view),
@@ -189,6 +245,7 @@ def section(view: StudyView, prefix: str) -> Section:
         ledger=provenance.ledger(view),
         head=view.ledger[-1].hash if view.ledger else None,
         digests=provenance.digests(view),
+        stimuli=provenance.stimuli(view),
         params=provenance.params(view),
         source=dig(view.study.published, "source"),
         published_decision=published_decision(view),
@@ -234,7 +291,23 @@ def title(view: StudyView) -> str:
     """`molecular, tox21, smollm2`: a page may hold several runs of one study."""
     params = mapping(view.freeze, "params")
     pool = dig(params, "studies", view.name, "pool")
+    if (
+        view.is_control
+    ):  # its pool is a study's frozen stimuli, and is told where that is another's than usual
+        study = dig(view.freeze, "stimuli", "study")
+        pool = None if study in (None, view.study.reuses) else f"of {study}"
     return ", ".join(str(part) for part in (view.name, pool, dig(params, "forecaster", "name")) if part)
+
+
+def asked_of(view: StudyView) -> str | None:
+    """Which contexts the checks value and alignment compare, where these are not M and S."""
+    matched, against = view.study.matched, view.study.against
+    if (matched, against) == (Context.MATCHED, Context.DONOR):
+        return None
+    return (
+        f"Here the matched explanation is the {words.context(matched)}: value asks for its gain over the "
+        f"description, alignment for its gain over the {words.context(against)}."
+    )
 
 
 def scale_words(scale: str, n_states: int, full: int) -> str:
@@ -258,12 +331,15 @@ def design(view: StudyView) -> str:
     for key, one, several in (("budget", budget, f"{budget}s"), ("seed", "seed", "seeds")):
         counted.append((len({getattr(s, key) for s in view.states} - {None}), one, several))
     made = [f"{n} {one if n == 1 else several}" for n, one, several in counted if n]
-    contexts = list(dict.fromkeys(str(u.context) for u in view.plan if u.context is not None))
+    planned = dict.fromkeys(str(u.context) for u in view.plan if u.context is not None)
+    contexts = [words.short_context(context) for context in planned]
     calls = max((u.call or 0 for u in view.plan), default=0)
     params = mapping(view.freeze, "params")
     (config,) = [*mapping(params, "studies").values()][:1] or [{}]
     sources = {source for state in view.states for source in state.sources}
     author = "the user's file" if sources == {"given"} else dig(params, "agent", "name")
+    if view.is_control:  # nobody is asked for an explanation
+        author = words.listed(sorted({e.agent for e in view.explanations})) or None
     names = (
         ("pool", dig(config, "pool")),
         ("forecaster", dig(params, "forecaster", "name")),

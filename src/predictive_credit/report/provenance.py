@@ -16,6 +16,8 @@ from predictive_credit.report import words
 from predictive_credit.report.tables import Row, Table, dig, mapping, sequence
 from predictive_credit.report.view import StudyView
 
+RECORDS = ("states", "explanations")  # of frozen stimuli, each with a digest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -35,7 +37,7 @@ def pool(view: StudyView) -> tuple[Table, ...]:
     """What the cleaning of the pool counted: one table of counts, one for each mapping of mappings."""
     counts: list[Row] = []
     tables: list[Table] = []
-    _walk_pool("", view.pool, counts, tables)
+    _walk_pool("", _without_records(view.pool), counts, tables)
     first = Table(
         caption="Cleaning of the pool", columns=("what", "seen"), rows=tuple(counts), text=frozenset({1})
     )
@@ -92,9 +94,32 @@ def digests(view: StudyView) -> Table:
     )
 
 
+def stimuli(view: StudyView) -> Table | None:
+    """SHA-256 of everything a control took over, and the head of that study's ledger; None for a study."""
+    found = mapping(view.freeze, "stimuli")
+    if not found:
+        return None
+    rows = [(str(k), str(v)) for k, v in mapping(found, "digests").items()]
+    rows.append(("head of its ledger", str(found.get("ledger_head"))))
+    return Table(
+        caption=f"Stimuli taken over from {found.get('study')} (SHA-256)", columns=("file", "digest"),
+        rows=tuple(rows), text=frozenset({1}),
+    )  # fmt: skip
+
+
 def params(view: StudyView) -> str:
     """The frozen configuration, as indented JSON."""
     return json.dumps(plain(mapping(view.freeze, "params")), indent=2, ensure_ascii=False)
+
+
+def _without_records(pool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The counts of a pool; of frozen stimuli how many records there are, not the digest of each."""
+    found = mapping(pool, "stimuli")
+    if not found:
+        return pool
+    counted = {k: len(v) for k, v in found.items() if k in RECORDS and isinstance(v, Mapping)}
+    kept = {k: v for k, v in found.items() if k not in (*RECORDS, "forecaster", "digests")}
+    return {**pool, "stimuli": kept | counted}
 
 
 def _walk_pool(prefix: str, value: Mapping[str, Any], counts: list[Row], tables: list[Table]) -> None:

@@ -32,7 +32,17 @@ INKS = {
     "O": "#090909",
     "T": "#0a0a0a",
     "N": "#0b0b0b",
+    "seventh": "#0c0c0c",
+    "eighth": "#0d0d0d",
 }
+# A control's contexts take the inks and marks of those whose part they play; no study asks one twice.
+PARTS = {
+    "exact": "M", "noisy": "O", "wrong_seed": "S", "sign": "N",
+    "numbers": "N", "mechanism": "T", "scaffold": "eighth",
+    "donor_mechanism": "O", "donor_numbers": "seventh",
+    "donor_1": "seventh", "donor_2": "O", "donor_3": "N", "donor_4": "T", "donor_5": "eighth",
+    "true_note": "M", "false_note": "S",
+}  # fmt: skip
 _NAMES = {value: name for name, value in INKS.items()}
 _KEPT = {
     "fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "stroke-width", "stroke-dasharray",
@@ -61,6 +71,16 @@ _RC: dict[Any, Any] = {
     "ytick.labelsize": 11.5,
     "lines.solid_capstyle": "round",
 }
+
+
+def part(context: str) -> str:
+    """The name under which the page paints a context: its own letter, or that of the part it plays."""
+    return PARTS.get(context, context)
+
+
+def ink(context: str, otherwise: str = "ink") -> str:
+    """A context's ink; what is none the page knows gets another."""
+    return INKS.get(part(context), INKS[otherwise])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from predictive_credit.records import SLOT_NAMES
 from predictive_credit.report import words
 from predictive_credit.report.view import StudyView
 from predictive_credit.report.words import Voice
+from predictive_credit.studies.evaluation import pairs_of
 
 Format = Callable[[Voice, Any], str]
 Row = tuple[str, ...]
@@ -109,7 +110,8 @@ def silent_gates(view: StudyView) -> str | None:
     if not n:
         return None
     asked = {str(unit.context) for unit in view.plan}
-    absent = [words.context(c) for c in "DMS" if c not in asked]
+    needed = dict.fromkeys(("D", str(view.study.matched), str(view.study.against)))
+    absent = [words.context(c) for c in needed if c not in asked]
     saw = f"{n} of the {len(found)} gates saw nothing (not asked or not estimable)"
     if not absent:
         return saw
@@ -124,7 +126,7 @@ def interval_level(view: StudyView) -> str:
 
 def tiles(view: StudyView) -> tuple[Tile, ...]:
     """What the first screen says in numbers of one target."""
-    found = [_gain_tile(view, pair) for pair in ("D-M", "S-M")]
+    found = [_gain_tile(view, pair) for pair in main_pairs(view)]
     found += [
         _level_tile(view, "point_mae_call", "Point error", Voice.number, baseline="zero"),
         _level_tile(view, "drift", "Drift between two calls", Voice.number, baseline=None),
@@ -234,7 +236,7 @@ def cases(view: StudyView) -> Table:
 def levels(view: StudyView) -> Table:
     """Levels of every context beside the baselines that need no model, and the published levels."""
     found = mapping(view.metrics, "contexts")
-    models = [c for c in words.MODELS if c in found]
+    models = [c for c in view.contexts if c in found]
     printed = [c for c in models if mapping(_published_levels(found, c))]
     voice = view.voice
     shown = [*models, *words.BASELINES]
@@ -281,7 +283,7 @@ def coverage(view: StudyView) -> Table:
             view.voice.number(dig(found, name, "width")),
             view.voice.number(dig(found, name, "interval_score_call")),
         )
-        for name in (*words.MODELS, *words.BASELINES)
+        for name in (*view.contexts, *words.BASELINES)
         if name in found
     )
     return Table(
@@ -300,7 +302,7 @@ def coverage(view: StudyView) -> Table:
 def recalibration(view: StudyView) -> Table:
     """Raw intervals beside those with ends moved as the other tasks would have needed."""
     found = mapping(view.metrics, "recalibration")
-    shown = [name for name in (*words.MODELS, "burn_in") if name in found]
+    shown = [name for name in (*view.contexts, "burn_in") if name in found]
     reasons = dict.fromkeys(str(found[name]["reason"]) for name in shown if dig(found, name, "reason"))
     level, several = interval_level(view), view.study.task_words[1]
     figures = ("inside", f"{level} interval", "mean width", "interval score")
@@ -379,7 +381,7 @@ def task_metrics(view: StudyView) -> Mapping[str, Any]:
 def task_influence(view: StudyView) -> Table:
     """Each task's gains, and the mean gains without it."""
     found = task_metrics(view)
-    pairs = _pairs(found)
+    pairs = _pairs(view, found)
     measures = ("interval_score", "point_error")
     kinds = (("gain", "gain"), ("leave_one_out", "all without it"))
     columns = [
@@ -400,7 +402,7 @@ def task_influence(view: StudyView) -> Table:
 def task_levels(view: StudyView) -> Table:
     """Size of the outcomes, share of the error and levels of each task."""
     found = task_metrics(view)
-    models = [c for c in words.MODELS if any(c in mapping(row, "contexts") for row in found.values())]
+    models = [c for c in view.contexts if any(c in mapping(row, "contexts") for row in found.values())]
     figures: tuple[tuple[str, str, Format], ...] = (
         ("mae", "point error", Voice.number),
         ("interval_score", "interval score", Voice.number),
@@ -421,7 +423,13 @@ def task_levels(view: StudyView) -> Table:
     wide = [label for label in ("share of error", *(label for _, label, _ in figures)) if models]
     return Table(
         caption=f"Levels of each {_task(view)}",
-        columns=(_task(view), "states", "undefined", "mean |y|", *(c for _ in wide for c in models)),
+        columns=(
+            _task(view),
+            "states",
+            "undefined",
+            "mean |y|",
+            *(words.short_context(c) for _ in wide for c in models),
+        ),
         groups=(("", 4), *((label, len(models)) for label in wide)),
         rows=rows,
     )
@@ -431,13 +439,13 @@ def task_baselines(view: StudyView) -> Table:
     """Point error and interval score of each task, models beside baselines."""
     found = task_metrics(view)
     shown = [
-        c for c in (*words.MODELS, *words.BASELINES)
+        c for c in (*view.contexts, *words.BASELINES)
         if any(c in mapping(row, "contexts") for row in found.values())
     ]  # fmt: skip
     figures = (("mae", "point error"), ("interval_score", "interval score"))
     return Table(
         caption=f"Each {_task(view)} beside baselines that need no model",
-        columns=(_task(view), *(c for _ in figures for c in shown)),
+        columns=(_task(view), *(words.short_context(c) for _ in figures for c in shown)),
         groups=(("", 1), *((label, len(shown)) for _, label in figures)) if shown else (),
         rows=tuple(
             (task, *(view.voice.number(dig(row, "contexts", c, key)) for key, _ in figures for c in shown))
@@ -460,7 +468,7 @@ def explanations(view: StudyView) -> Table:
     beside = [source for source in found if mapping(printed, source)]
     return Table(
         caption="Cards by source",
-        columns=("figure", *found, *(f"{source}, published" for source in beside)),
+        columns=("figure", *map(words.spaced, found), *(f"{source}, published" for source in beside)),
         rows=tuple(
             (
                 label,
@@ -477,7 +485,9 @@ def directions(view: StudyView) -> Table:
     """Directions that cards state in words, and how many of them came true."""
     rows = tuple(
         (
-            source if len(view.study.targets) == 1 else f"{source}, {target.phrase}",
+            words.spaced(source)
+            if len(view.study.targets) == 1
+            else f"{words.spaced(source)}, {target.phrase}",
             *(
                 words.count(dig(row, "directions", target.name, key))
                 for key in ("stated", "up", "n_scored", "correct", "always_up_correct")
@@ -497,7 +507,7 @@ def directions(view: StudyView) -> Table:
 
 def _sources(view: StudyView) -> dict[str, Mapping[str, Any]]:
     found = mapping(view.metrics, "explanations")
-    return {source: mapping(found, source) for source in words.SOURCES if mapping(found, source)}
+    return {source: mapping(found, source) for source in view.sources if mapping(found, source)}
 
 
 def _of(value: Any, n: Any, path: tuple[str, ...]) -> str:
@@ -551,8 +561,18 @@ CLAUSES = {
     "upper bound": "its one-sided upper bound",
     "point equivalence": "in point error, the farther end of its 90 % interval",
     "drift bound": "in drift, its one-sided lower bound",
+    "drift equivalence": "in drift, the farther end of its 90 % interval",
+    "interval-score equivalence": "in interval score, the farther end of its 90 % interval",
 }
-GATES = {"formation bound": "share of complete cards, elicited minus ordinary: its one-sided lower bound"}
+GATES = {
+    "formation bound": "share of complete cards, elicited minus ordinary: its one-sided lower bound",
+    "exact signal wins": "share of states in which the exact signal's point error is below the description's",
+    "Spearman": "rank correlation of the exact signal's points with the outcomes",
+    "M drift reduction": "drift of D description minus drift of M matched: its one-sided lower bound",
+    "S drift reduction": "drift of D description minus drift of S donor: its one-sided lower bound",
+    "integrity": "share of planned forecasts whose reply could be read",
+    "unanswered units": "planned forecasts without an answer",
+}
 
 
 def _gate_meaning(view: StudyView, name: str) -> str:
@@ -569,10 +589,16 @@ def _gate_meaning(view: StudyView, name: str) -> str:
     return f"{of}loss of {words.CONTEXTS[first]} minus loss of {words.CONTEXTS[second]}: {said}"
 
 
+OTHERS = {
+    "D": "the description alone", "S": "a donor's explanation", "wrong_seed": "the other seed's outcome",
+    "false_note": "the false note",
+}  # fmt: skip
+
+
 def _gain_tile(view: StudyView, pair: str) -> Tile:
     loss = view.study.primary_loss
     contrast = mapping(view.metrics, "contrasts", loss, pair)
-    other = {"D-M": "the description alone", "S-M": "a donor's explanation"}[pair]
+    other = OTHERS.get(pair.partition("-")[0], words.context(pair.partition("-")[0]))
     printed, voice = mapping(contrast, "published"), view.voice
     absent = words.NOT_ESTIMABLE if contrast else words.NOT_ASKED
     return Tile(
@@ -586,13 +612,13 @@ def _gain_tile(view: StudyView, pair: str) -> Tile:
 
 def _level_tile(view: StudyView, key: str, label: str, say: Format, *, baseline: str | None) -> Tile:
     found, voice = mapping(view.metrics, "contexts"), view.voice
-    models = [c for c in words.MODELS if c in found]
+    models = [c for c in view.contexts if c in found]
     return Tile(
         label=label,
         value=None if models else words.NOT_ASKED,
         parts=tuple(
             (
-                c,
+                words.short_context(c),
                 say(voice, dig(found, c, key)),
                 say_printed(voice, say, dig(_published_levels(found, c), key)),
             )
@@ -643,14 +669,25 @@ def _named_contrasts(view: StudyView) -> list[tuple[str, Mapping[str, Any]]]:
     return [
         (_contrast_name(measure, pair, contrast), contrast)
         for measure in (*words.MEASURES, *others)
-        for pair, contrast in in_order(mapping(found, measure))
+        for pair, contrast in in_order(view, mapping(found, measure))
         if isinstance(contrast, Mapping)
     ]
 
 
-def in_order(pairs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def in_order(view: StudyView, pairs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Contrasts of one measure, known pairs first: files keep their keys sorted by name."""
-    return sorted(pairs.items(), key=lambda item: [*words.PAIRS, item[0]].index(item[0]))
+    known = known_pairs(view)
+    return sorted(pairs.items(), key=lambda item: [*known, item[0]].index(item[0]))
+
+
+def known_pairs(view: StudyView) -> list[str]:
+    """The pairs that the study contrasts, in its order."""
+    return [f"{other}-{matched}" for other, matched in pairs_of(view.contexts, view.study)]
+
+
+def main_pairs(view: StudyView) -> tuple[str, str]:
+    """What the checks ask of: the matched context beside the description, and beside the one against it."""
+    return f"D-{view.study.matched}", f"{view.study.against}-{view.study.matched}"
 
 
 def _contrast_name(measure: str, pair: str, found: Mapping[str, Any]) -> str:
@@ -700,7 +737,9 @@ def printed_gain(voice: Voice, printed: Mapping[str, Any]) -> str:
     return mean
 
 
-def _pairs(found: Mapping[str, Any]) -> list[str]:
+def _pairs(view: StudyView, found: Mapping[str, Any]) -> list[str]:
     return [
-        p for p in words.PAIRS if any(p in mapping(row, "gain", "interval_score") for row in found.values())
+        p
+        for p in known_pairs(view)
+        if any(p in mapping(row, "gain", "interval_score") for row in found.values())
     ]

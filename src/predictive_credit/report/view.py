@@ -8,7 +8,7 @@ from typing import Any
 
 from predictive_credit.ledger import Event
 from predictive_credit.records import Answer, Explanation, Outcome, PromptText, State, Target, Unit, Usage
-from predictive_credit.report.words import Voice
+from predictive_credit.report.words import SOURCES, Voice
 from predictive_credit.studies.study import Study
 
 # The metrics that are nested by target.
@@ -57,6 +57,23 @@ class StudyView:
     def target(self) -> Target:
         """The target of a view of one, and the first of a whole view."""
         return self.study.targets[0]
+
+    @property
+    def contexts(self) -> tuple[str, ...]:
+        """Every context that the study declares or the plan holds, in the study's order."""
+        planned = (str(unit.context) for unit in self.plan if unit.context is not None)
+        return tuple(dict.fromkeys([*map(str, self.study.contexts), *planned]))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every source of an explanation that the study may show, those that agents write first."""
+        shown = (showing.source for showing in self.study.contexts.values() if showing is not None)
+        return tuple(dict.fromkeys([*SOURCES, *(source for source in shown if source is not None)]))
+
+    @property
+    def is_control(self) -> bool:
+        """Whether this was planned after the outcomes, to test the instrument."""
+        return self.study.timing == "post-outcome"
 
     @property
     def voice(self) -> Voice:

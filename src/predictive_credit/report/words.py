@@ -11,7 +11,8 @@ UNDEFINED = "undefined"
 NOT_ESTIMABLE = "not estimable"
 NOT_ASKED = "not asked"
 NONE_PRINTED = "\u2013"  # the source prints no such figure
-ABSENT = frozenset({UNDEFINED, NOT_ESTIMABLE, NOT_ASKED, NONE_PRINTED})  # shown muted
+NO_GATE = "no gate"
+ABSENT = frozenset({UNDEFINED, NOT_ESTIMABLE, NOT_ASKED, NONE_PRINTED, NO_GATE})  # shown muted
 
 MINUS = "\u2212"
 
@@ -22,11 +23,43 @@ CONTEXTS = {
     "O": "O ordinary note's card",
     "T": "T other task's card",
     "N": "N card's numbers alone",
+    "exact": "exact signal",
+    "noisy": "noisy signal",
+    "wrong_seed": "other seed's outcome",
+    "sign": "direction alone",
+    "numbers": "numbers alone",
+    "mechanism": "mechanism alone",
+    "donor_mechanism": "numbers, donor's mechanism",
+    "donor_numbers": "donor's numbers, mechanism",
+    "scaffold": "empty card",
+    "donor_1": "1 slot of the donor's",
+    "donor_2": "2 slots of the donor's",
+    "donor_3": "3 slots of the donor's",
+    "donor_4": "4 slots of the donor's",
+    "donor_5": "5 slots of the donor's",
+    "true_note": "true note",
+    "false_note": "false note",
     "zero": "zero",
     "positive": "positive",
     "mean": "mean",
 }
-MODELS = ("D", "M", "S", "O", "T", "N")
+# Where there is no room for the words; one letter is its own short name.
+SHORT = {
+    "exact": "exact",
+    "noisy": "noisy",
+    "wrong_seed": "other seed",
+    "sign": "direction",
+    "numbers": "numbers",
+    "mechanism": "mechanism",
+    "donor_mechanism": "donor's mech.",
+    "donor_numbers": "donor's num.",
+    "scaffold": "empty",
+    "donor_1": "1 of 6",
+    "donor_2": "2 of 6",
+    "donor_3": "3 of 6",
+    "donor_4": "4 of 6",
+    "donor_5": "5 of 6",
+}
 BASELINES = ("zero", "positive", "mean")
 
 MEASURES = {
@@ -39,11 +72,7 @@ MEASURES = {
     "interval_score_scaled": "Interval score, task-scaled",
     "point_error_scaled": "Point error, task-scaled",
 }
-# Other minus matched; of drift also the description minus every other context.
-PAIRS = {
-    pair: pair.replace("-", f"\u00a0{MINUS}\u00a0")
-    for pair in ("D-M", "S-M", "O-M", "T-M", "N-M", "D-S", "D-O", "D-T", "D-N")
-}
+BETWEEN = f"\u00a0{MINUS}\u00a0"  # the contexts of a pair: other minus matched
 
 # Whose explanation a context shows, of which source, and how much of it.
 FORMS = {
@@ -109,6 +138,46 @@ DECISIONS = {
         "the point error equivalent, and that it makes the forecasts more repeatable. Not every gate held, "
         "so the three are not confirmed together; the gates show which.",
     ),
+    ("assay", "assay_sensitive"): (
+        "Assay sensitive",
+        "Where the outcome itself stands in the prompt, the forecaster's point comes nearer to it and keeps "
+        "the order of the states, as often as the frozen rule asks. A gain that is missing elsewhere is not "
+        "a failure to read a number.",
+    ),
+    ("assay", "assay_insensitive"): (
+        "Assay insensitive",
+        "Even where the outcome itself stands in the prompt, the forecaster's point does not follow it as "
+        "often, or not in the order, that the frozen rule asks. A gain that is missing under this "
+        "forecaster may be a failure to read.",
+    ),
+    ("replication", "replication_supported"): (
+        "Replication supported",
+        "Another forecaster, given the same prompts, shows the pattern again: a card, whose ever it is, "
+        "steadies its forecasts and leaves points and intervals as good as they were. Every gate of the "
+        "frozen rule held.",
+    ),
+    ("replication", "replication_not_supported"): (
+        "Replication not supported",
+        "The frozen rule asked whether another forecaster, given the same prompts, shows the pattern again. "
+        "Not every gate held. That does not show the opposite; the gates show what is missing.",
+    ),
+    ("mechanism", "mechanism_sensitive"): (
+        "Mechanism sensitive",
+        "A true account of why, without a number, brings the forecaster's points nearer to the outcomes, "
+        "both against the description alone and against the opposite account. Both gates of the frozen rule "
+        "held.",
+    ),
+    ("mechanism", "mechanism_insensitive"): (
+        "Mechanism insensitive",
+        "The frozen rule asked whether a true account of why, without a number, brings the forecaster's "
+        "points nearer to the outcomes, both against the description alone and against the opposite "
+        "account. Not both are shown.",
+    ),
+    ("exploratory", "exploratory"): (
+        "Exploratory",
+        "This control tests no claim. Its contrasts are printed with their intervals; none is a gate, and "
+        "none confirms anything.",
+    ),
 }
 
 # The same where a gate saw nothing, and the rule could not have come to another status.
@@ -126,6 +195,19 @@ SILENT = {
         "The frozen rule asks for three things together: that asking for a card forms one, that it leaves "
         "the point error equivalent, and that it makes the forecasts more repeatable. {silent}, so the three "
         "could not be confirmed together; the gates show which."
+    ),
+    ("assay", "assay_insensitive"): (
+        "The frozen rule asks whether the forecaster's point follows the outcome where that stands in the "
+        "prompt. {silent}, so that it does could not be shown: a gain that is missing under this forecaster "
+        "may be a failure to read."
+    ),
+    ("replication", "replication_not_supported"): (
+        "The frozen rule asks whether another forecaster, given the same prompts, shows the pattern again. "
+        "{silent}, so that could not be shown, nor is the opposite."
+    ),
+    ("mechanism", "mechanism_insensitive"): (
+        "The frozen rule asks whether a true account of why, without a number, brings the forecaster's "
+        "points nearer to the outcomes. {silent}, so that could not be shown, nor is the opposite."
     ),
 }
 
@@ -220,18 +302,18 @@ def capital(phrase: str) -> str:
 
 
 def context(name: str) -> str:
-    """A context's letter and word."""
-    return CONTEXTS.get(name, name)
+    """A context's letter and word, or its words where it has no letter."""
+    return CONTEXTS.get(name, spaced(name))
 
 
 def short_context(name: str) -> str:
-    """A context's letter, where there is no room for its word."""
-    return name if name in MODELS else context(name)
+    """A context's letter or shortest words, where there is no room for more."""
+    return name if len(name) == 1 else SHORT.get(name, context(name))
 
 
-def pair(name: str) -> str:
+def pair(name: str, between: str = BETWEEN) -> str:
     """A pair of contexts with a minus sign between."""
-    return PAIRS.get(name, name)
+    return between.join(short_context(part) for part in name.split("-"))
 
 
 def listed(names: Sequence[str]) -> str:
