@@ -386,11 +386,15 @@ def _fetch(args: argparse.Namespace) -> int:
         if args.overrides
         else study_params.load(project.params)
     )
-    for pool in params.pools:
-        print(fetch.run(project, params, pool))
+    for pool, chosen in params.pools.items():
+        if isinstance(chosen, config.FrozenPool):
+            print(f"{pool}: nothing to fetch ahead, it is taken from {chosen.study} when that is decided")
+        else:
+            print(fetch.run(project, params, pool))
+    asked = [config.of_study(params, name).forecaster for name in params.studies]
     models = {
         user.member_sha256: user
-        for user in (params.forecaster, params.agent, params.extractor)
+        for user in (params.forecaster, *asked, params.agent, params.extractor)
         if isinstance(user, config.Gguf)
     }
     for model in models.values():

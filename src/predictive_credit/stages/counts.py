@@ -47,7 +47,8 @@ def configured(name: str, params: config.Params, counted: Counts) -> str:
     }  # fmt: skip
     asked = f"{len(study.contexts)} contexts x {STUDIES[study.rule].calls_per_context} calls"
     return (
-        f"{name} ({params.scale}, pool {study.pool}, forecaster {params.forecaster.name}): "
+        f"{name} ({params.scale}, pool {study.pool}, "
+        f"forecaster {config.of_study(params, name).forecaster.name}): "
         f"{counted.states} states = {counted.design}; {counted.units:,} units = "
         f"{' + '.join(f'{n:,} {what}' for what, n in kinds.items() if n)} ({asked})"
     )

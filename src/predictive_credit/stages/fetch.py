@@ -31,7 +31,12 @@ def frozen_study(project: Project, pool: config.FrozenPool) -> Fetched:
     """The files of a study that is decided and verifies. Raises BadSource for any other."""
     folder = Path(pool.path)
     is_bundle = (folder / evidence.MANIFEST).is_file()
-    where = Project(folder) if folder.is_absolute() else Project(project.root / folder)
+    where = Project(project.root / folder)
+    if not is_bundle and not where.params.is_file():
+        raise BadSource(
+            f"{pool.path} is neither a bundle (no {evidence.MANIFEST}) nor a project (no params.yaml), and a "
+            f"control takes the stimuli of {pool.study} from one of them; correct pools.*.path"
+        )
     found = evidence.bundle(folder) if is_bundle else evidence.workspace(where, pool.study)
     if findings := verify.verify_evidence(found):
         raise BadSource(

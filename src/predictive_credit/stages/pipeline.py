@@ -116,21 +116,44 @@ def run_all(project: Project, params: config.Params, say: Say = print) -> None:
 
 
 def freeze_all(project: Project, params: config.Params, say: Say = print) -> None:
-    """Run every stage up to the freeze: every outcome stays sealed, or to come."""
+    """Run every stage up to the freeze: every outcome stays sealed, or to come.
+
+    Raises BadConfig, before anything is asked, for a control of a study that would not be decided.
+    """
+    for name in params.studies:
+        if (study := _reused(params, name)) is not None:
+            raise BadConfig(
+                f"{name} reuses what {study} freezes and opens, and here nothing is opened; leave {name} "
+                f"out, or give pools.{params.studies[name].pool}.path a bundle"
+            )
     _run(project, params, TO_FREEZE, say)
 
 
 def _run(project: Project, params: config.Params, stages: tuple[Run, ...], say: Say) -> None:
-    spending.check(project, params)
+    for study in params.studies:  # a control may have a forecaster of its own
+        spending.check(project, config.of_study(params, study))
     ready = set[str]()
-    for study, chosen in params.studies.items():
+    for study, chosen in in_order(params).items():
         for pool in (chosen.pool, chosen.burn_in):
-            if pool not in ready:  # a control's pool is made of a study that was decided before it
+            if pool not in ready:
                 for stage in POOL_STAGES:
                     say(stage(project, params, pool))
                 ready.add(pool)
         for stage in stages:
             say(stage(project, config.of_study(params, study), study))
+
+
+def in_order(params: config.Params) -> dict[str, config.StudyConfig]:
+    """The studies, controls after what they reuse: a params.yaml that was sorted names them anyhow."""
+    return dict(sorted(params.studies.items(), key=lambda item: _reused(params, item[0]) is not None))
+
+
+def _reused(params: config.Params, name: str) -> str | None:
+    """Which study of these same params a control reuses, None if none."""
+    pool = params.pools[params.studies[name].pool]
+    if not isinstance(pool, config.FrozenPool) or Path(pool.path) != Path():
+        return None
+    return pool.study if pool.study in params.studies else None
 
 
 def _decide(project: Project, params: config.Params, name: str, outcomes: Path | None, say: Say) -> None:

@@ -35,6 +35,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
         sampling=forecaster.sampling(params.forecaster, study.targets),
         calls=study.calls_per_context, seed=params.seed,
     )  # fmt: skip
+    stimuli.refuse_other_words(project, params, name, study, texts)
     units += forecasts
     # In asking order: sources, what is read from them, forecasts state by state.
     tables.write_records(paths.plan, units, scale=params.scale)

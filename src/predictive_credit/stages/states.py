@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from predictive_credit import config, tables
-from predictive_credit.stages import shell
+from predictive_credit.stages import shell, stimuli
 from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
 
@@ -13,6 +13,7 @@ from predictive_credit.studies import params as study_params
 def run(project: Project, params: config.Params, name: str) -> str:
     """Write states.jsonl."""
     study, setting = shell.study(project, params, name)
+    stimuli.refuse_other_scale(project, params, name)
     made = study.states(setting)
     tables.write_records(project.study(name).states, made, scale=params.scale)
     n, counted = len({state.task for state in made}), study_params.counts(params, name)

@@ -21,13 +21,14 @@ from predictive_credit.contexts import forecast_prompt
 from predictive_credit.errors import BadSource, PredictiveCreditError
 from predictive_credit.forecasters import forecaster
 from predictive_credit.ledger import Event, Phase
-from predictive_credit.records import UnitKind
+from predictive_credit.records import Explanation, Outcome, UnitKind
 from predictive_credit.stages import evidence, explain
 from predictive_credit.stages.evidence import BESIDE, DATA_FILES, FILES, MANIFEST, Evidence
 from predictive_credit.stages.freeze import check_answered, scoring_digest, unfaithful
 from predictive_credit.stages.paths import RECALIBRATION, Project
+from predictive_credit.stages.stimuli import is_same_forecaster
 from predictive_credit.studies import params as study_params
-from predictive_credit.studies.controls.frozen import lenders, strangers
+from predictive_credit.studies.controls.frozen import TAKEN, lenders, strangers
 from predictive_credit.studies.evaluation import evaluate
 from predictive_credit.studies.recalibration import recalibration
 from predictive_credit.studies.study import Stimuli
@@ -169,28 +170,47 @@ def _commitments(found: Evidence) -> Iterator[Finding]:
 
 
 def _stimuli(found: Evidence) -> Iterator[Finding]:
-    """What a control took over is what the study froze, and what it composed follows from that."""
+    """What a control took over is what the study froze and opened, and what it composed follows from that."""
     study, frozen = found.study, found.freeze
-    if study.reuses is not None:
-        for stranger in strangers(frozen["study"], frozen["stimuli"], found.states, found.explanations):
-            yield Finding("states.jsonl", f"{stranger} is not what {frozen['stimuli']['study']} froze")
-    if study.composed is None:
-        return
     outcomes, _ = found.outcomes_and_salts()
-    told = {(e.state_id, e.source): e for e in found.explanations}
-    again = study.composed(
+    if study.reuses is not None:
+        reused = frozen["stimuli"]
+        for file, stranger in strangers(
+            frozen["study"], reused, found.states, found.explanations, outcomes, found.burn_in,
+            source=study.of_source,
+        ):  # fmt: skip
+            yield Finding(file, f"{stranger} is not what {reused['study']} froze and opened")
+        params = study_params.parse(frozen["params"], origin="freeze.json")
+        if study.other_forecaster and is_same_forecaster(params.forecaster, reused["forecaster"]):
+            yield Finding(
+                "freeze.json", f"its forecaster is the one of {reused['study']}, which replays nothing"
+            )
+    if study.timing == "prospective":
+        return
+    told = {e.id: e for e in found.explanations if e.source not in TAKEN}
+    follow = {e.id: e for e in _composed(found, outcomes)}
+    for an_id in sorted(told.keys() | follow.keys()):
+        if told.get(an_id) != follow.get(an_id):
+            yield Finding("explanations.jsonl", f"{an_id} does not follow from what the control is made of")
+
+
+def _composed(found: Evidence, outcomes: tuple[Outcome, ...]) -> tuple[Explanation, ...]:
+    """The explanations that a control composes from its states, outcomes and the cards it took over."""
+    study, frozen = found.study, found.freeze
+    if study.composed is None:
+        return ()
+    return study.composed(
         Stimuli(
-            states=found.states, explanations=told,
-            outcomes={(o.state_id, o.target): o for o in outcomes}, burn_in=found.burn_in,
-            donors=lenders(found.states), targets=study.targets, seed=frozen["params"]["seed"],
+            states=found.states,
+            explanations={(e.state_id, e.source): e for e in found.explanations if e.source in TAKEN},
+            outcomes={(o.state_id, o.target): o for o in outcomes},
+            burn_in=found.burn_in,
+            donors=lenders(found.states),
+            targets=study.targets,
+            seed=frozen["params"]["seed"],
             study=frozen["study"],
         )
-    )  # fmt: skip
-    for explanation in again:
-        if told.get((explanation.state_id, explanation.source)) != explanation:
-            yield Finding(
-                "explanations.jsonl", f"{explanation.id} does not follow from what the control reuses"
-            )
+    )
 
 
 def _plan(found: Evidence) -> Iterator[Finding]:
@@ -299,7 +319,7 @@ def integrity(found: Evidence) -> dict[str, Any]:
         "planned_after_opening": _opened_before(events, len(outcomes)),
         "arrived_after_freeze": len(pending),
         "brought_by_user": found.study.arrived is not None,
-        "known_before": found.study.reuses,
+        "known_before": found.freeze["stimuli"]["study"] if found.study.reuses else None,
     }
 
 

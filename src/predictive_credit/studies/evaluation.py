@@ -280,7 +280,6 @@ def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]
         (clusters <= FEW_CLUSTERS, narrow),
         (undefined, f"{undefined} of {n_outcomes} outcomes are undefined; see worst and best case."),
         (fallbacks, f"{fallbacks} of {panel.point.size} forecasts are the fallback and count as forecasts."),
-        (study.reuses, f"The plan was made after the outcomes of {study.reuses} were known."),
     )
     silent = (
         f"{pair}{f' of {target}' if len(panels) > 1 else ''} has no interval: {contrast.reason}."
@@ -293,7 +292,7 @@ def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]
 
 def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, Any]) -> tuple[str, ...]:
     """What the run itself takes away from a decision."""
-    earlier = integrity.get("planned_after_opening")
+    earlier, known = integrity.get("planned_after_opening"), integrity.get("known_before")
     is_short = len(panel.tasks) < study.n_tasks
     short = (
         f"Asked at full scale, but {len(panel.tasks)} of {study.n_tasks} {study.task_words[1]} were there: "
@@ -304,6 +303,7 @@ def _run_notes(panel: Panel, study: Study, scale: str, integrity: Mapping[str, A
         (scale == "full" and is_short, short),
         (scale != "full" and study.n_tasks, subset),  # a user's own population has no size to fall short of
         (earlier, f"The outcomes had been opened before this plan was made: {earlier}."),
+        (known, f"The plan was made after the outcomes of {known} were known."),
     )
     return tuple(sentence for holds, sentence in sentences if holds)
 

@@ -130,9 +130,11 @@ class Study:
     matched: Context = Context.MATCHED  # what the checks ask for value, and for a signal that is followed
     against: Context = Context.DONOR  # what the alignment check sets against it
     pairs: tuple[tuple[Context, Context], ...] = ()  # further contrasts: other context, matched context
-    reuses: str | None = None  # a control's: whose frozen stimuli these are
+    reuses: str | None = None  # a control's: by which rule the study was decided whose stimuli these are
     composed: Compose | None = None  # a control's: the explanations that follow from these stimuli
-    share: float = 1.0  # a control's: of the states of the study that it reuses
+    of_source: Source | None = None  # a control's: it takes the states that have this source, None: all
+    share: float = 1.0  # their share, where the study that it reuses is still to come
+    explores: bool = False  # its rule tests no claim, so that no contrast is primary
     other_forecaster: bool = False  # a control's: the study's own forecaster would replicate nothing
     shows: Shows | None = None  # a control's own figures, which stand in its decision
 
@@ -144,7 +146,7 @@ class Study:
     def is_primary(self, measure: str, pair: str) -> bool:
         """Whether the rule reads this contrast; all others are exploratory."""
         pairs = (f"{Context.DESCRIPTION}-{self.matched}", f"{self.against}-{self.matched}")
-        main = measure == self.primary_loss and pair in pairs
+        main = not self.explores and measure == self.primary_loss and pair in pairs
         return main or (measure, pair) in self.also_primary
 
     def asked(self, config: StudyConfig) -> dict[Context, Showing | None]:

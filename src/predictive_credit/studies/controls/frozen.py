@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from predictive_credit import canonical, tables
+from predictive_credit import canonical, ledger, tables
 from predictive_credit.cards import read_card
 from predictive_credit.config import ControlConfig, Execution, Pool
-from predictive_credit.errors import BadConfig, OutOfOrder
+from predictive_credit.errors import BadConfig, OutOfOrder, Tampered
 from predictive_credit.ledger import Event
 from predictive_credit.records import (
     BurnIn,
@@ -34,8 +34,10 @@ CALLS = 2
 # What a frozen study hands over. The names are its bundle's.
 FILES = (
     "states.jsonl", "explanations.jsonl", "burn_in.json", "burn_in.jsonl", "plan.jsonl", "prompts.jsonl",
-    "forecasts.jsonl", "outcomes.csv", "freeze.json", "ledger.jsonl",
+    "outcomes.csv", "freeze.json", "ledger.jsonl",
 )  # fmt: skip
+STIMULI = "stimuli.json"  # beside them: what a control's freeze record says of them
+TAKEN: tuple[Source, ...] = ("elicited", "ordinary", "given")  # explanations that a control did not compose
 
 
 def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[str, Any]:
@@ -47,29 +49,48 @@ def features(pool: Pool, raw: Path, folder: Path, execution: Execution) -> dict[
         )
     for name in FILES:
         tables.write_bytes(folder / name, tables.read_bytes(raw / name))
-    frozen = tables.read_json(folder / "freeze.json")
-    states = tables.read_records(folder / "states.jsonl", State)
-    explanations = tables.read_records(folder / "explanations.jsonl", Explanation)
-    ledger = tables.read_records(folder / "ledger.jsonl", Event)
+    check_whole(folder)
+    known = stimuli(folder)
+    tables.write_json(folder / STIMULI, known)
+    n, head = len(known["states"]), known["ledger_head"]
     return {
-        "stimuli": {
-            "study": frozen["study"],
-            "rule": frozen["rule"]["name"],
-            "scale": frozen["scale"],
-            "ledger_head": ledger[-1].hash,
-            "digests": {name: canonical.digest_file(folder / name) for name in FILES},
-            "states": {state.id: of_state(state) for state in states},
-            "explanations": {e.id: of_explanation(e) for e in explanations},
-            "forecaster": frozen["params"]["forecaster"],
-        },
-        "said": f"{len(states)} states of {frozen['study']} ({frozen['scale']}), frozen and decided, "
-        f"ledger head {ledger[-1].hash[:12]}",
+        "stimuli": {key: known[key] for key in ("study", "rule", "scale", "ledger_head")} | {"states": n},
+        "said": f"{n} states of {known['study']} ({known['scale']}), frozen and decided, "
+        f"ledger head {head[:12]}",
     }
 
 
-def of_state(state: State) -> str:
-    """The digest of what a forecaster is told of a state, and of its place; not of who lends it a card."""
-    return canonical.digest(replace(state, donor=None))
+def check_whole(folder: Path) -> None:
+    """Raise Tampered unless the files are those that one ledger and its freeze record digest."""
+    events = tables.read_records(folder / "ledger.jsonl", Event)
+    ledger.check_chain(events)
+    promised: dict[str, Any] = dict(tables.read_json(folder / "freeze.json")["digests"])
+    for event in events:
+        promised |= event.digests
+    for name in FILES:
+        if name != "ledger.jsonl" and promised.get(name) != canonical.digest_file(folder / name):
+            raise Tampered(
+                f"{folder / name} is not the file that the study's ledger digested; fetch the pool again"
+            )
+
+
+def stimuli(folder: Path) -> dict[str, Any]:
+    """What a control's freeze record says of the frozen files: whose they are, and a digest of each part."""
+    frozen = tables.read_json(folder / "freeze.json")
+    lent, states = donors_of(folder), _states(folder)
+    explanations = tables.read_records(folder / "explanations.jsonl", Explanation)
+    return {
+        "study": frozen["study"],
+        "rule": frozen["rule"]["name"],
+        "scale": frozen["scale"],
+        "ledger_head": tables.read_records(folder / "ledger.jsonl", Event)[-1].hash,
+        "digests": {name: canonical.digest_file(folder / name) for name in FILES},
+        "states": {s.id: canonical.digest(replace(s, donor=lent.get(s.id))) for s in states},
+        "explanations": {e.id: of_explanation(e) for e in explanations},
+        "outcomes": {outcome.id: canonical.digest(outcome) for outcome in outcomes(folder)},
+        "burn_in": canonical.digest(tables.read_record(folder / "burn_in.json", BurnIn)),
+        "forecaster": frozen["params"]["forecaster"],
+    }
 
 
 def of_explanation(explanation: Explanation) -> str:
@@ -79,26 +100,47 @@ def of_explanation(explanation: Explanation) -> str:
 
 
 def strangers(
-    name: str, stimuli: Mapping[str, Any], states: Sequence[State], explanations: Sequence[Explanation]
-) -> list[str]:
-    """Ids of a control's states, and of explanations that nobody composed, that the study did not freeze."""
-    found = [
-        s.id
-        for s in states
-        if stimuli["states"].get(_theirs(s.id, name)) != of_state(_returned(s, name, stimuli["study"]))
+    name: str, reused: Mapping[str, Any], states: Sequence[State], explanations: Sequence[Explanation],
+    outcomes: Sequence[Outcome], burn_in: BurnIn, *, source: Source | None = None,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """What of a control's files is not the study's, by file and id, and what of the study's is missing.
+
+    reused: what the freeze record says of the stimuli. source: as in `states`, which it selects.
+    """
+    study = reused["study"]
+    of_source = {s for s in reused["states"] if source is None or f"{s}/{source}" in reused["explanations"]}
+    asked_states = {f"{name}/{s}": reused["states"][s] for s in of_source}
+    asked_outcomes = {
+        f"{name}/{o}": digest for o, digest in reused["outcomes"].items() if o.rpartition("/")[0] in of_source
+    }
+    taken = {
+        e.id: of_explanation(replace(e, state_id=_theirs(e.state_id, name)))
+        for e in explanations
+        if e.source in TAKEN
+    }
+    written = {f"{name}/{e}": digest for e, digest in reused["explanations"].items()}
+    compared = (
+        ("states.jsonl", {s.id: canonical.digest(_returned(s, name, study)) for s in states}, asked_states),
+        ("explanations.jsonl", taken, {e: written.get(e) for e in taken}),
+        (
+            "outcomes.csv",
+            {o.id: canonical.digest(replace(o, state_id=_theirs(o.state_id, name))) for o in outcomes},
+            asked_outcomes,
+        ),
+        ("burn_in.json", {"the burn-in": canonical.digest(burn_in)}, {"the burn-in": reused["burn_in"]}),
+    )
+    return [
+        (file, an_id)
+        for file, seen, asked in compared
+        for an_id in sorted(seen.keys() | asked.keys())
+        if seen.get(an_id) != asked.get(an_id)
     ]
-    taken = [e for e in explanations if e.source in ("elicited", "ordinary", "given")]
-    return found + [
-        e.id for e in taken
-        if stimuli["explanations"].get(_theirs(e.id, name))
-        != of_explanation(replace(e, state_id=_theirs(e.state_id, name)))
-    ]  # fmt: skip
 
 
 def states(of: str, *, source: Source | None = None) -> Callable[[Setting], tuple[State, ...]]:
     """The states of a study that the rule `of` decided, of one source alone if it is given.
 
-    Each carries its donor in S. Raises BadConfig for the stimuli of another rule.
+    Each carries its donor in S. Raises BadConfig for the stimuli of another rule, or without donors.
     """
 
     def made(setting: Setting) -> tuple[State, ...]:
@@ -110,7 +152,12 @@ def states(of: str, *, source: Source | None = None) -> Callable[[Setting], tupl
             )
         lent = donors_of(setting.features)
         found = [s for s in _states(setting.features) if source is None or source in s.sources]
-        kept = [replace(state, donor=lent.get(state.id)) for state in found]
+        if alone := next((state.id for state in found if state.id not in lent), None):
+            raise BadConfig(
+                f"{alone} was shown no donor's explanation, and {setting.name} takes over who lends to whom; "
+                f"give pool {setting.config.pool} a study that was asked with context S"
+            )
+        kept = [replace(state, donor=lent[state.id]) for state in found]
         return tuple(_ours(state, setting.name) for state in kept)
 
     return made
@@ -219,4 +266,5 @@ def _theirs(an_id: str, name: str) -> str:
 
 
 def _returned(state: State, name: str, study: str) -> State:
-    return replace(state, id=_theirs(state.id, name), study=study)
+    donor = None if state.donor is None else _theirs(state.donor, name)
+    return replace(state, id=_theirs(state.id, name), study=study, donor=donor)

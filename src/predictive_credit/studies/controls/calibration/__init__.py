@@ -96,6 +96,7 @@ CALIBRATION = Study(
     primary_loss="point_error",
     one_sided_level=rule.LEVEL,
     rule=rule,
+    explores=True,  # the rule reads wins and rank order, and no contrast
     decide=decide,
     textbook=None,
     config=ControlConfig,

@@ -52,6 +52,7 @@ CROSSOVER = Study(
     primary_loss="point_error",
     one_sided_level=exploratory.LEVEL,
     rule=exploratory,
+    explores=True,
     decide=decide,
     textbook=None,
     config=ControlConfig,

@@ -14,14 +14,15 @@ from predictive_credit.contexts import Showing
 from predictive_credit.contrasts import Contrast
 from predictive_credit.decisions import Decision
 from predictive_credit.panel import Panel
-from predictive_credit.records import Context
+from predictive_credit.records import Context, Source
 from predictive_credit.studies.controlled import CONTROLLED
 from predictive_credit.studies.controls import exploratory, frozen
 from predictive_credit.studies.controls.gradient.steps import STEPS, steps
 from predictive_credit.studies.study import Findings, Study
 
 PATH = (Context.MATCHED, *(Context(step) for step in STEPS), Context.DONOR)
-_STATES = frozen.states("controlled", source="elicited")
+SOURCE: Source = "elicited"
+_STATES = frozen.states("controlled", source=SOURCE)
 
 
 def decide(study: str, findings: Findings) -> Decision:
@@ -65,17 +66,19 @@ GRADIENT = Study(
     primary_loss="point_error",
     one_sided_level=exploratory.LEVEL,
     rule=exploratory,
+    explores=True,
     decide=decide,
     textbook=None,
     config=ControlConfig,
     features=frozen.features,
     count=None,
+    of_source=SOURCE,
     share=0.5,  # every other state of the controlled study has an elicited card
     states=_STATES,
     burn_in=frozen.burn_in,
     execute=frozen.execute,
     donors=frozen.donors,
-    given=frozen.given(_STATES, CONTROLLED.targets, sources=("elicited",), compose=steps),
+    given=frozen.given(_STATES, CONTROLLED.targets, sources=(SOURCE,), compose=steps),
     pairs=tuple((Context.DESCRIPTION, context) for context in PATH[1:]),
     reuses="controlled",
     composed=steps,

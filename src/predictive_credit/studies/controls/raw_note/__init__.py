@@ -30,9 +30,10 @@ def decide(study: str, findings: Findings) -> Decision:
 def shows(
     panels: Mapping[str, Panel], contrasts: Mapping[str, Mapping[str, Mapping[str, Contrast]]]
 ) -> dict[str, Any]:
-    """Task-balanced scaled gains: each task's mean gain over its mean absolute outcome, then over tasks."""
+    """Scaled gains: over a task's mean absolute outcome. Balanced over tasks with its t interval, and the
+    mean over states with its percentile interval, which is the same where tasks have equally many."""
     found = contrasts[TARGET.name].get("point_error_scaled", {})
-    keys = ("task_balanced", "lower", "upper", "t_lower", "t_upper")
+    keys = ("task_balanced", "t_lower", "t_upper", "mean", "lower", "upper")
     return {pair: {key: getattr(c, key) for key in keys} for pair, c in found.items()}
 
 
@@ -55,6 +56,7 @@ RAW_NOTE = Study(
     primary_loss="point_error",
     one_sided_level=exploratory.LEVEL,
     rule=exploratory,
+    explores=True,
     decide=decide,
     textbook=None,
     config=ControlConfig,
