@@ -14,7 +14,7 @@ from predictive_credit import tables
 from predictive_credit.config import CsvPool, RegimesPool
 from predictive_credit.errors import BadConfig
 from predictive_credit.records import Context
-from predictive_credit.studies.controlled import CONTROLLED, decide, textbook
+from predictive_credit.studies.controlled import CONTROLLED, decide, suite, textbook
 from predictive_credit.studies.controlled.config import ControlledConfig
 from predictive_credit.studies.controlled.interventions import INTERVENTIONS
 from predictive_credit.studies.controlled.regimes import REGIMES
@@ -33,7 +33,7 @@ def setting(folder: Path, asked: ControlledConfig) -> Setting:
 
 
 def test_at_full_scale_120_states_plan_900_units():
-    counts = CONTROLLED.count(config(seeds=TWENTY), {"regimes": POOL})
+    counts = suite.count(config(seeds=TWENTY), {"regimes": POOL})
     assert counts.states == CONTROLLED.n_states == 120
     assert (counts.sources, counts.extractions, counts.forecasts) == (120, 60, 720)
     assert counts.units == CONTROLLED.n_units == 900
@@ -52,7 +52,7 @@ def test_counts_are_those_of_the_states_that_are_made(
     changes: dict[str, Any], expected: tuple[int, ...], tmp_path: Path
 ):
     asked = config(**changes)
-    counts = CONTROLLED.count(asked, {"regimes": POOL})
+    counts = suite.count(asked, {"regimes": POOL})
     assert (counts.states, counts.sources, counts.extractions, counts.forecasts) == expected
     made = CONTROLLED.states(setting(tmp_path, asked))
     assert len(made) == counts.states

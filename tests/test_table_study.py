@@ -10,7 +10,7 @@ import pytest
 from predictive_credit.config import RegimesPool
 from predictive_credit.errors import BadConfig, BadSource
 from predictive_credit.records import Context, Target
-from predictive_credit.studies import workers
+from predictive_credit.studies import table, workers
 from predictive_credit.studies.study import Level, Setting
 from predictive_credit.studies.table import TABLE
 from tests.data import make_example, small_tables
@@ -20,18 +20,18 @@ DATA = Path(__file__).parent / "data"
 
 
 def count(path: Path, **files: Path) -> object:
-    return TABLE.count(small_tables.config(), {"own": small_tables.own(path, **files)})
+    return table.count(small_tables.config(), {"own": small_tables.own(path, **files)})
 
 
 def test_the_plan_is_counted_from_the_file(tmp_path: Path):
     path = tmp_path / "mine.csv"
     path.write_bytes(csv_bytes(small_tables.rows()))
-    counts = TABLE.count(small_tables.config(), {"own": small_tables.own(path)})
+    counts = table.count(small_tables.config(), {"own": small_tables.own(path)})
     assert (counts.states, counts.sources, counts.extractions, counts.forecasts) == (4, 0, 0, 4 * 3 * 2)
     assert counts.design == (
         "4 states; clusters: 2 site, 2 batch; yield: 3 known, 1 pending; purity: 3 known, 1 undefined"
     )
-    two = TABLE.count(small_tables.config(contexts=["D", "M"]), {"own": small_tables.own(path)})
+    two = table.count(small_tables.config(contexts=["D", "M"]), {"own": small_tables.own(path)})
     assert two.units == 4 * 2 * 2
 
 
@@ -100,7 +100,7 @@ def test_the_worked_example_is_understood_whole(example: Setting):
     mapping = TABLE.donors(example.config, states)[Context.DONOR]
     families = {state.id: state.cluster[:2] for state in states}
     assert all(families[a] == families[b] and a != b for a, b in mapping.items())
-    counts = TABLE.count(example.config, {"own": small_tables.own(DATA / "example_states.csv")})
+    counts = table.count(example.config, {"own": small_tables.own(DATA / "example_states.csv")})
     assert counts.units == 180
 
 
@@ -135,4 +135,4 @@ def test_the_worked_examples_outcomes_are_what_fitting_gives():
 
 def test_a_pool_of_another_kind_cannot_be_planned():
     with pytest.raises(BadConfig, match="kind own, not regimes"):
-        TABLE.count(small_tables.config(), {"own": RegimesPool(kind="regimes", watch="x")})
+        table.count(small_tables.config(), {"own": RegimesPool(kind="regimes", watch="x")})
