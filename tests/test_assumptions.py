@@ -188,11 +188,12 @@ def test_single_states_need_no_spread_within_their_clusters():
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({"spread": ["-2"]}, "--spread -2 is not a number from 0 up$"),
-        ({"effect": ["-2"]}, "--effect -2 is not a number from 0 up; a gate knows to which side it looks"),
+        ({"spread": ["-2"]}, "--spread -2 is not a number from 0 up to 1,000,000,000$"),
+        ({"effect": ["-2"]}, "--effect -2 is not a number from 0 up to .*; a gate knows to which side"),
         ({"drift": ["D-M=much"]}, "--drift D-M=much is not a number from 0 up"),
         ({"within": ["nan"]}, "--within nan is not a number from 0 up"),
         ({"within": ["inf"]}, "--within inf is not a number from 0 up"),
+        ({"spread": ["1e308"]}, "--spread 1e308 is not a number from 0 up to 1,000,000,000$"),
         ({"effect": ["z=1"]}, "--effect z=1 is of no contrast .* a key is one of D-M, point_error, y"),
         ({"spread": ["0"], "within": ["0"], "drift": ["0"]}, "nothing varies in y point_error D-M"),
         ({"effect": []}, "the power of y point_error D-M needs --effect NUMBER$"),

@@ -63,6 +63,23 @@ def test_named_endpoints_and_fewer_contexts_are_counted(capsys):
     assert "60 units = 12 explanations + 48 forecasts (2 contexts x 2 calls)" in out
 
 
+def test_overrides_stand_before_between_and_after_options(capsys, root):
+    options = ("--root", str(root))
+    code, first, _ = run(capsys, "plan", "molecular", "scale=full", "pool=tox21", *options)
+    assert code == 0
+    assert "pool tox21" in first
+    assert run(capsys, "plan", "molecular", "scale=full", *options, "pool=tox21") == (0, first, "")
+    assert run(capsys, "plan", *options, "molecular", "scale=full", "pool=tox21") == (0, first, "")
+    assert run(capsys, "plan", "molecular", *options, "scale=full", "pool=tox21") == (0, first, "")
+
+
+@pytest.mark.parametrize("words", [("plan", "--bogus"), ("verify", ".", "--json", "scale=full")])
+def test_a_word_that_no_command_takes_is_refused(capsys, words):
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert f"unrecognized arguments: {words[-1]}" in err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import socket
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from predictive_credit import cli
-from predictive_credit.errors import BadConfig
+from predictive_credit.errors import BadConfig, Tampered
 from predictive_credit.stages import power as stage
 from predictive_credit.stages.power import Asked, run
 from predictive_credit.studies.molecular import rule
@@ -49,6 +50,7 @@ def test_the_molecular_gates_are_told_with_errors_and_clusters():
     assert (found["states"], found["clusters"], found["cluster"]) == (72, 12, "endpoint")
     assert found["simulated"] == {"studies": 200, "draws": 1000, "search_studies": 800, "search_draws": 400}
     assert [gate["gate"] for gate in found["gates"]] == ["M-D margin", "M-D bound", "M-S margin", "M-S bound"]
+    assert not any("independent" in limit for limit in found["limits"])  # one target, one measure
     for gate in found["gates"]:
         is_margin = gate["gate"].endswith("margin")
         assert gate["asked"] == (f"mean >= {rule.MARGIN}" if is_margin else "bound > 0")
@@ -83,6 +85,14 @@ def test_an_earlier_run_gives_all_but_the_effect():
     assert by_pair["D-M"]["calls"] > by_pair["S-M"]["calls"] > 0.0
 
 
+def test_an_earlier_run_that_does_not_verify_gives_nothing(tmp_path):
+    spoiled = Path(shutil.copytree(BUNDLE, tmp_path / "bundle"))
+    outcomes = spoiled / "outcomes.csv"
+    outcomes.write_bytes(outcomes.read_bytes().replace(b"0.", b"1.", 1))
+    with pytest.raises(Tampered, match=r"bundle does not verify: outcomes.csv: .*; give --like a run that"):
+        run(ROOT, replace(MOLECULAR, like=spoiled))
+
+
 def test_the_tabular_rule_turns_on_drift_and_on_what_its_points_do(monkeypatch):
     monkeypatch.setattr(stage, "Effort", partial(Effort, search_studies=100, search_draws=50))
     stated = {"effect": ["point_error=0", "drift=0.01"], "spread": ["0.005"], "within": ["0.005"]}
@@ -108,6 +118,8 @@ def test_a_user_s_own_clusters_and_targets_are_read_from_the_file():
     assert (found["states"], found["clusters"], found["cluster"]) == (30, 5, "dataset")
     targets = [gate["target"] for gate in found["gates"]]
     assert targets == ["accuracy_pp", "accuracy_pp", "log_loss", "log_loss"]
+    apart = "Gains in accuracy_pp point_error and log_loss point_error are simulated as independent of each"
+    assert any(limit.startswith(apart) for limit in found["limits"])
 
 
 def test_a_rule_without_a_context_cannot_hold_and_says_so():
@@ -168,7 +180,8 @@ def test_the_text_says_what_no_number_of_clusters_can_do():
             {"like": ROOT / "results" / "controlled-full"},
             "controlled-full is a run of the controlled study, which says nothing of a molecular study",
         ),
-        ({"studies": 5}, "5 simulated studies say next to nothing; give --simulations 100 or more"),
+        ({"studies": 5}, "5 simulated studies say next to nothing; give --simulations from 100 to 100000"),
+        ({"studies": 10**9}, "1000000000 simulated studies take hours and tell no more; give --simulations"),
         (
             {"overrides": ("studies.molecular.contexts=[M]",)},
             "molecular asks M alone, and its rule reads nothing of that",

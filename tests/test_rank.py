@@ -206,6 +206,7 @@ def test_another_model_than_the_evidences_is_refused(file, molecular, ranked, mo
 def test_forecasts_of_the_file_are_taken_and_nobody_is_asked(forecasts, molecular, ranked):
     said = ranked(forecasts(), molecular)
     assert "smollm2 (forecasts of the file), checked in" in said
+    assert "That the forecasts are smollm2's is the file's word: nothing here can check it" in said
     assert not (forecasts().parent / "mine.replies.jsonl").exists()
 
 
@@ -309,6 +310,7 @@ def test_a_project_that_is_not_decided_ranks_nothing(forecasts, ranked, tmp_path
         ({"target": "skill"}, r"has no target 'skill'; it forecasts roc_auc"),
         ({"budget": 0.0}, r"--budget is an amount above 0"),
         ({"baseline": float("nan")}, r"--baseline is a finite outcome in ROC AUC; seen nan"),
+        ({"baseline": 3.0}, r"--baseline 3 is outside what roc_auc can be, \[-1, 1\]"),
         ({"max_cost": -1.0}, r"--max-cost is an amount above 0 in USD; seen -1"),
         ({"equal_costs": True}, r"--equal-costs belongs to --replay"),
     ],

@@ -129,3 +129,32 @@ def test_what_proposals_cost_before_counts_towards_the_limit(hosted, place, root
     assert purse is not None
     assert purse.price is not None
     assert purse.spent_usd == pytest.approx(0.25)
+
+
+def test_a_reply_whose_cost_nobody_knew_counts_at_what_the_budget_was_charged(hosted, place, root):
+    prompt = Prompt(system="s", user="u", grammar=None, max_tokens=1, temperature=None, top_p=None, seed=1)
+    reply = Reply(
+        text="t", finish_reason="stop", model_requested=hosted.forecaster.model, model_resolved=None
+    )
+    with Journal(place.replies, {}) as kept:
+        kept.append_all([("a/M/1", prompt, reply)], charged={"a/M/1": 0.5})
+    (place.root / "params.yaml").write_bytes((root / "params.yaml").read_bytes())
+    purse = rank_forecasts._purse(hosted.forecaster, place)
+    assert purse is not None
+    assert purse.spent_usd == pytest.approx(0.5)
+
+
+def test_replies_that_lie_in_the_project_are_counted_once(hosted, place, root):
+    inside = replace(place, replies=place.root / "data" / "molecular" / "journal" / "forecast.jsonl")
+    prompt = Prompt(system="s", user="u", grammar=None, max_tokens=1, temperature=None, top_p=None, seed=1)
+    paid = Reply(
+        text="t", finish_reason="stop", model_requested=hosted.forecaster.model, model_resolved=None,
+        cost_usd=0.25,
+    )  # fmt: skip
+    inside.replies.parent.mkdir(parents=True)
+    with Journal(inside.replies, {}) as kept:
+        kept.append("a/M/1", prompt, paid)
+    (place.root / "params.yaml").write_bytes((root / "params.yaml").read_bytes())
+    purse = rank_forecasts._purse(hosted.forecaster, inside)
+    assert purse is not None
+    assert purse.spent_usd == pytest.approx(0.25)

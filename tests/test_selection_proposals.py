@@ -52,6 +52,8 @@ def test_a_forecast_that_is_brought_is_read_whole():
     [
         ([ONE | {"cost": 0}], r"p.jsonl line 1, column 'cost': the cost is 0, .* give what it costs"),
         ([ONE | {"cost": -1.5}], r"column 'cost': the cost is -1.5"),
+        ([ONE | {"cost": 1e-12}], r"column 'cost': the cost is 1e-12, outside \[1e-09, 1e\+12\]"),
+        ([ONE | {"cost": 1e308}], r"column 'cost': the cost is 1e\+308, outside .* count it in another unit"),
         ([ONE | {"cost": "a lot"}], r"line 1, column 'cost': 'a lot' is text where a number is needed"),
         ([ONE | {"cost": None}], r"column 'cost': the cell is empty"),
         ([ONE | {"cost": True}], r"column 'cost': the value is a truth value, not a number"),

@@ -62,6 +62,16 @@ def test_without_any_error_the_order_is_that_of_the_forecasts_and_certain():
     assert rows[0].gain == rows[0].gain_lower == rows[0].gain_upper == 3.0
 
 
+def test_a_chance_is_at_most_one_whatever_its_weights_round_to():
+    sizes = [6] * 12  # 72 weights that add up to a little more than 1
+    errors = Errors(
+        target=TARGET, contexts=("M",), residual=np.zeros((1, sum(sizes))),
+        task_of=np.repeat(np.arange(len(sizes)), sizes),
+    )  # fmt: skip
+    assert errors.weight.sum() > 1.0
+    assert [row.chance for row in ranked(told(3.0), errors).rows] == [1.0]
+
+
 def test_what_costs_less_for_the_same_gain_comes_first():
     dear, cheap = told(2.0)[0], replace(told(1.5)[0], id="cheap", cost=0.5)
     first, second = ranked([dear, cheap], spread(0.1)).rows

@@ -34,9 +34,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words[1:2]):
         _exit(lambda: _run(words[1:]))  # Hydra has a command line of its own
-    args = _parser().parse_args(words)
+    args = _parsed(words)
     command: Command = args.command
     _exit(lambda: command(args))
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The words of a command; overrides may stand anywhere after its first positional word.
+
+    argparse takes positional words as one run, and so would refuse an override after an option.
+    """
+    parser = _parser()
+    args, later = parser.parse_known_args(words)
+    if later and (not hasattr(args, "overrides") or any(word.startswith("-") for word in later)):
+        parser.error(f"unrecognized arguments: {' '.join(later)}")
+    if later:
+        args.overrides = [*args.overrides, *later]
+    return args
 
 
 def _exit(action: Callable[[], int]) -> NoReturn:
@@ -137,9 +151,10 @@ def _to_size(add: Add) -> None:
     power = add(
         "power", "Simulate which gates a planned study can resolve, and how many clusters would.", _power,
         "  predictive-credit power molecular scale=full --effect 0.02 --like bundles/molecular",
-        "  predictive-credit power controlled --effect 1 --effect log_loss=0.02 --spread 2 --drift 1",
+        "  predictive-credit power controlled --effect 1 --spread 2 --drift 1 --effect log_loss=0.02 \\",
+        "    --spread log_loss=0.05 --drift log_loss=0.02",
         "",
-        "Before a call is paid for, and before anything is fetched; overrides come right after the study.",
+        "Before a call is paid for, and before anything is fetched.",
         "NUMBER holds for every contrast, KEY=NUMBER for those of a target, a measure or a pair (drift=0.01,",
         "S-M=0.02). Give an option again for another key; the last that fits stands. An effect is a size:",
         "each gate knows its side.",
@@ -157,13 +172,13 @@ def _to_size(add: Add) -> None:
         "--like",
         type=Path,
         metavar="BUNDLE",
-        help="an earlier run whose spread, within and drift are assumed",
+        help="an earlier run, which must verify, whose spread, within and drift are assumed",
     )
     power.add_argument(
         "--simulations",
         type=int,
         metavar="N",
-        help="studies to simulate (default: 2000); the error falls with it",
+        help="studies to simulate, 100 to 100000 (default: 2000); the error falls with it",
     )
     power.add_argument("--json", action="store_true", help="print one JSON object instead")
 

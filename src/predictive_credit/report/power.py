@@ -101,6 +101,7 @@ def limits(told: Told) -> tuple[str, ...]:
     return (
         *(sentence for holds, sentence in sentences if holds),
         *_off(told),
+        *_apart(told),
         "Gains are simulated as normal, outcomes as defined; figures are as good as what is assumed.",
     )
 
@@ -127,7 +128,7 @@ def _assumed(told: Told) -> Table:
         )
         for gate in told.power.gates
     }  # fmt: skip
-    whence = "" if told.like is None else f"; what is not stated is of {told.like}"
+    whence = "" if told.like is None else f"; what is not stated is of {told.like}, which verifies"
     return Table(
         caption=f"Assumed, in the unit of the loss{whence}",
         columns=("contrast", "effect", "spread", "within", "drift", "of calls"),
@@ -181,6 +182,17 @@ def _off(told: Told) -> list[str]:
             meant = f"{100 * found[0][1]:.1f} %"
             sentences.append(f"At the null {gates} held in {seen} of studies instead of {meant}: {reason}.")
     return sentences
+
+
+def _apart(told: Told) -> list[str]:
+    """Which gates of a rule are simulated without what ties them, so that they hold together by chance."""
+    drawn = dict.fromkeys(" ".join(gate.key[:2]) for gate in told.power.gates)
+    if len(drawn) < 2 or not told.power.rule:
+        return []
+    return [
+        f"Gains in {words.listed(list(drawn))} are simulated as independent of each other: where they go "
+        "together, all gates hold at once more often than is told here."
+    ]
 
 
 def _clusters(needed: int | None, reachable: bool, most: int) -> str:

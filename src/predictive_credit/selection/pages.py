@@ -196,6 +196,11 @@ def _equals(ranking: Ranking) -> Iterator[str]:
 
 def _errors(shown: Shown) -> Iterator[str]:
     source, rows = shown.source, shown.ranking.rows
+    if shown.is_brought:
+        yield (
+            f"That the forecasts are {source.forecaster}'s is the file's word: nothing here can check it, "
+            "and its own intervals are not used."
+        )
     plain = sum(row.context == "D" for row in rows)
     if 0 < plain < len(rows):
         yield f"{_count(plain, 'proposal')} forecast without an explanation (D), with that context's errors."

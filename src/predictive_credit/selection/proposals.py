@@ -21,6 +21,8 @@ from predictive_credit.studies.table.sheets import Record, Sheet, Trouble, is_bl
 NEEDED: Final = ("id", "situation", "intervention", "cost")
 MADE: Final = ("point", "lower", "upper", "forecaster", "context")
 COLUMNS: Final = (*NEEDED, "task", "explanation", *MADE)
+LEAST_COST: Final = 1e-9
+LARGEST_COST: Final = 1e12  # beyond either a gain per cost, or a sum of costs, may be no number
 MOST: Final = 2_000  # every one is drawn thousands of times, together with all others
 
 
@@ -102,10 +104,14 @@ def _proposal(record: Record, troubles: list[Trouble]) -> Proposal:
 
 
 def cost(cell: Any) -> float:
-    """A finite number above 0: a gain per cost of nothing says nothing."""
+    """A number from LEAST_COST to LARGEST_COST: a gain per cost of nothing says nothing."""
     value = number(cell)
     if value <= 0.0:
         raise Refused(f"the cost is {value:g}, and gain per cost needs one above 0", "give what it costs")
+    if not LEAST_COST <= value <= LARGEST_COST:
+        raise Refused(
+            f"the cost is {value:g}, outside [{LEAST_COST:g}, {LARGEST_COST:g}]", "count it in another unit"
+        )
     return value
 
 

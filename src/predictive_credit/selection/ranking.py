@@ -174,7 +174,7 @@ def _alone(gains: Array, weight: Array) -> _Alone:
     lower, upper = np.quantile(gains, INTERVAL, axis=1, weights=weight, method="inverted_cdf")
     return _Alone(
         gain=(gains * weight).sum(axis=1), lower=lower, upper=upper,
-        chance=((gains > 0.0) * weight).sum(axis=1),
+        chance=np.minimum(((gains > 0.0) * weight).sum(axis=1), 1.0),  # weights sum to 1 but for rounding
     )  # fmt: skip
 
 

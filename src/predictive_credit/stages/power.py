@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from predictive_credit import compose, config
-from predictive_credit.errors import BadConfig
+from predictive_credit.errors import BadConfig, Tampered
 from predictive_credit.report import power as report
-from predictive_credit.stages import counts, evidence
+from predictive_credit.stages import counts, evidence, verify
 from predictive_credit.studies import STUDIES
 from predictive_credit.studies import params as study_params
 from predictive_credit.studies.asks import Ask
@@ -21,6 +21,7 @@ from predictive_credit.studies.power import Effort, Population, Simulation, powe
 from predictive_credit.studies.study import Study
 
 FEWEST = 100  # a share of a hundred has an error of up to five points
+MOST = 100_000  # a share of so many has an error of up to 0.16 points; more takes hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,8 @@ def run(root: Path, asked: Asked) -> str:
     """The power of a configured study, as text or as one JSON object; nothing is fetched or written.
 
     Raises BadConfig for a study that conf/ does not compose, for a control, for an assumption that is
-    missing or wrong, for an earlier run of another study, for too few studies to simulate, and where no
-    gate's contexts are asked.
+    missing or wrong, for an earlier run of another study, for too few or too many studies to simulate,
+    and where no gate's contexts are asked; Tampered for an earlier run that does not verify.
     """
     params = study_params.parse(compose.compose(root, asked.overrides), origin="conf/")
     if asked.study not in params.studies:
@@ -49,9 +50,10 @@ def run(root: Path, asked: Asked) -> str:
         raise BadConfig(
             f"{asked.study} is a post-outcome control, of which no power is told; ask for {', '.join(PLANS)}"
         )
-    if asked.studies is not None and asked.studies < FEWEST:
+    if asked.studies is not None and not FEWEST <= asked.studies <= MOST:
+        why = "say next to nothing" if asked.studies < FEWEST else "take hours and tell no more"
         raise BadConfig(
-            f"{asked.studies} simulated studies say next to nothing; give --simulations {FEWEST} or more"
+            f"{asked.studies} simulated studies {why}; give --simulations from {FEWEST} to {MOST}"
         )
     told = simulate(params, asked)
     if asked.as_json:
@@ -104,7 +106,8 @@ def gates_of(study: Study, asks: Sequence[Ask]) -> list[tuple[Key, Ask]]:
 def earlier(asked: Asked, rule: str, keys: Sequence[Key]) -> dict[Key, Components] | None:
     """What an earlier run shows of each contrast; None where none is named.
 
-    Raises BadConfig for a bundle of another study, or without one of the targets.
+    Raises BadConfig for a bundle of another study, or without one of the targets, and Tampered for one
+    that does not verify.
     """
     if asked.like is None:
         return None
@@ -113,6 +116,10 @@ def earlier(asked: Asked, rule: str, keys: Sequence[Key]) -> dict[Key, Component
         raise BadConfig(
             f"{asked.like} is a run of the {other} study, which says nothing of a {rule} study; "
             f"give --like a bundle of the {rule} study"
+        )
+    if findings := verify.verify_evidence(found):
+        raise Tampered(
+            f"{asked.like} does not verify: {findings[0]}; give --like a run that does, or state the numbers"
         )
     panels = to_panels(found.scored())
     if missing := [key.target for key in keys if key.target not in panels]:

@@ -280,6 +280,11 @@ def _baseline(target: Target, given: float | None) -> float:
         )
     if given is not None and not math.isfinite(given):
         raise BadConfig(f"--baseline is a finite outcome in {target.unit}; seen {given:g}")
+    if given is not None and not target.lower <= given <= target.upper:
+        raise BadConfig(
+            f"--baseline {given:g} is outside what {target.name} can be, "
+            f"[{target.lower:g}, {target.upper:g}]; give an outcome in {target.unit}"
+        )
     return 0.0 if given is None else given
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from predictive_credit import config, journal, prompts, streams
+from predictive_credit import config, prompts, streams
 from predictive_credit.cards import read_card
 from predictive_credit.contexts import Showing, forecast_prompt
 from predictive_credit.errors import BadConfig, BadSource
@@ -158,9 +158,11 @@ def _purse(chosen: config.Forecaster, place: Place) -> Purse | None:
                 f"--max-cost needs prices, and there is no {project.params}; give a project by --root"
             )
         return None
-    purse = spending.purse(project, study_params.load(project.params), chosen)
-    here = sum(reply.cost_usd or 0.0 for reply in journal.replies(place.replies))
-    return None if purse is None else replace(purse, spent_usd=purse.spent_usd + here)
+    purse = spending.purse(project, study_params.load(project.params), chosen, apart=place.replies)
+    if purse is None:
+        return None
+    here = spending.spent(place.replies, chosen.model, purse.price)
+    return replace(purse, spent_usd=purse.spent_usd + here)
 
 
 def _check_model(found: Evidence, replies: Sequence[Reply], chosen: config.Forecaster) -> None:

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 Stated = Mapping[str, Sequence[str]]  # by option, every `NUMBER` or `KEY=NUMBER` in the order given
 
 OPTIONS = ("effect", "spread", "within", "drift")
+LARGEST = 1e9  # of any of them: no loss is so large, and squares and sums of it stay finite
 # Two calls of a normal point are on average 2 / sqrt(pi) of its standard deviation apart.
 DEVIATION_PER_DRIFT = math.sqrt(math.pi) / 2.0
 
@@ -161,7 +162,7 @@ def assume(
     """What is assumed of each contrast: what is stated, else what an earlier run showed.
 
     single: whether every cluster is one state, which needs no `within` beside its spread.
-    Raises BadConfig for a word that is no number or below 0, for a key that fits no contrast, for
+    Raises BadConfig for a word that is no number from 0 to LARGEST, for a key that fits no contrast, for
     what neither is stated nor was shown, and where nothing would vary.
     """
     given = {option: [_read(option, word, keys) for word in words] for option, words in stated.items()}
@@ -209,9 +210,9 @@ def _read(option: str, word: str, keys: Sequence[Key]) -> tuple[str, float]:
         number = float(amount)
     except ValueError:
         number = math.nan
-    if not (math.isfinite(number) and number >= 0.0):
+    if not 0.0 <= number <= LARGEST:
         raise BadConfig(
-            f"--{option} {word} is not a number from 0 up"
+            f"--{option} {word} is not a number from 0 up to {LARGEST:,.0f}"
             + ("; a gate knows to which side it looks, so give the size alone" if option == "effect" else "")
         )
     return name, number
