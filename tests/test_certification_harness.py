@@ -20,6 +20,7 @@ from predictive_credit.certification.feedback import Use
 from predictive_credit.certification.gates import Open
 from predictive_credit.certification.harness import Audited, Settings, certify
 from predictive_credit.certification.ledger import draw, read
+from predictive_credit.certification.reading import open_audit
 from predictive_credit.certification.records import Outcome
 from predictive_credit.certification.tasks.task import Budget
 from predictive_credit.certification.verify import verify
@@ -604,6 +605,10 @@ def test_a_pair_that_infrastructure_took_is_replaced_and_stays_listed(tmp_path: 
     assert found is not None
     assert [p.use for p in found.pairs].count(Use.ANALYZED) == 10
     assert [p.use for p in found.pairs].count(Use.REPLACED) == 1
+    counts = open_audit(audited.folder).counts()
+    assert {name: n for name, n in counts.items() if "pairs lost" in name} == {
+        "feedback pairs lost, neutral arm": 1, "null pairs lost, reference null arm": 1,
+    }  # fmt: skip
     assert audited.decision.findings.core == audited.decision.findings.gate3 == ()
     assert_both_accept(audited)
 

@@ -106,3 +106,16 @@ def test_the_last_bit_of_a_draw_orders_a_pair() -> None:
     arms = ("truthful", "neutral")
     assert first_arm("ab0", arms) == first_arm("ab8", arms) == arms
     assert first_arm("ab1", arms) == first_arm("abf", arms) == ("neutral", "truthful")
+
+
+def test_a_pause_lies_outside_the_chain_and_can_be_struck_unseen(path: Path) -> None:
+    filled(path)
+    with Ledger(path) as ledger:
+        ledger.pause(ledger.events[-1], "nobody is there")
+        assert [pause.reason for pause in ledger.pauses] == ["nobody is there"]
+        kept = path.read_bytes()
+    path.with_name(ledgers.PAUSES).write_bytes(b"")
+    with Ledger(path) as ledger:
+        ledger.check()
+        assert ledger.pauses == ()
+    assert path.read_bytes() == kept

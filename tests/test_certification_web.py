@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from predictive_credit.certification.episodes import Denied
-from predictive_credit.certification.web import Gateway, Limits, limits
+from predictive_credit.certification.web import Gateway, Limits, limits, unreadable
 from predictive_credit.errors import BadConfig, Tampered
 
 HTML = (
@@ -242,6 +242,19 @@ def test_bytes_of_all_pages_are_limited_together(site: str, tmp_path: Path) -> N
 def test_a_server_that_is_gone_is_refused_politely(tmp_path: Path) -> None:
     with pytest.raises(Denied, match="not reached"):
         gateway(tmp_path, timeout=2.0).fetch("http://127.0.0.1:1/page")
+
+
+def test_what_cannot_be_read_is_told_with_the_reason_and_nothing_is_kept(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    urls = [f"{site}{path}" for path in ("/page", "/missing", "/picture", "/old", "/loop")]
+    assert unreadable(urls, limits(urls)) == {
+        f"{site}/missing": "the answer was 404",
+        f"{site}/picture": "image/png is not read, only text/plain, text/html, application/json",
+        f"{site}/loop": "too many redirects",
+    }
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_replay_serves_recorded_addresses_to_the_letter(site: str, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_page_is_read_by_the_main_run_once_and_kept_for_challengers(
         words = ("device", "--budget", "quick", "--to", str(tmp_path), "--web", f"{site.url}/gains")
         assert run(*words)[0] == 0
         assert run(*words)[0] == 0  # nothing is left to do, and nothing is read
-        assert site.seen == ["/gains"]
+        assert site.seen == ["/gains"] * 2  # looked at before the registration, then read once
         code, _, err = run(*words[:-2])
         assert code == 1
         assert "continue it with the settings it was started with" in err
@@ -128,6 +128,42 @@ def test_a_page_is_read_by_the_main_run_once_and_kept_for_challengers(
     assert stop.value.code == 0
     other = pytest.importorskip("dcp.bundle", reason="dcp-audit is not installed")
     assert other.verify_bundle(tmp_path / "bundle")["ok"]
+
+
+@pytest.mark.parametrize("gone", ["/gone", "http://127.0.0.1:1/"], ids=["404", "refused connection"])
+def test_pages_that_all_cannot_be_read_are_refused_before_anything_is_registered(
+    run: Run, tmp_path: Path, gone: str
+) -> None:
+    with website({}) as site:
+        url = gone if gone.startswith("http") else f"{site.url}{gone}"
+        code, out, err = run("device", "--to", str(tmp_path / "run"), "--web", url)
+    why = "the answer was 404" if gone == "/gone" else "not reached: ConnectionRefusedError"
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: 1 of 1 page could not be read: {url} ({why}); nothing was registered: correct --web, or "
+        "leave it out\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_read_beside_one_that_can_is_told_and_the_run_goes_on(
+    run: Run, tmp_path: Path
+) -> None:
+    with website({"/gains": "every gain is +1 or -1"}) as site:
+        pages = ("--web", f"{site.url}/gains", "--web", f"{site.url}/gone")
+        code, _, err = run("device", "--to", str(tmp_path), *pages)
+    assert code == 0
+    said = f"1 of 2 pages could not be read: {site.url}/gone (the answer was 404); the main run is told"
+    assert err.count(said) == 1
+
+
+def test_a_registered_audit_goes_on_although_its_page_is_gone(run: Run, tmp_path: Path) -> None:
+    with website({"/gains": "every gain is +1 or -1"}) as site:
+        words = ("device", "--to", str(tmp_path), "--web", f"{site.url}/gains")
+        assert run(*words)[0] == 0
+    code, _, err = run(*words)
+    assert code == 0
+    assert "could not be read" not in err
 
 
 class Nonsense:

@@ -1,4 +1,4 @@
-"""The committed full-scale controls replay, reuse exactly the committed studies, and are quoted as they are."""
+"""The committed full-scale controls replay, reuse the committed studies, and are quoted as they are."""
 
 from __future__ import annotations
 

@@ -85,6 +85,25 @@ def test_an_earlier_run_gives_all_but_the_effect():
     assert by_pair["D-M"]["calls"] > by_pair["S-M"]["calls"] > 0.0
 
 
+def test_what_an_earlier_run_gives_is_told_to_be_uncertain_and_what_is_stated_is_not():
+    def sentences(**changes: Any) -> list[str]:
+        return [limit for limit in told(replace(MOLECULAR, **changes))["limits"] if "estimate" in limit]
+
+    (sentence,) = sentences(stated={"effect": ["0.05"]}, like=BUNDLE)
+    assert sentence.startswith(f"What is taken from {BUNDLE} is an estimate, an uncertain one where its clus")
+    assert sentence.endswith("nothing of that uncertainty reaches the power.")
+    assert sentences() == []
+
+
+def test_the_legend_says_that_a_margin_gate_s_null_is_no_gain_and_not_its_margin():
+    found = told(MOLECULAR)
+    assert {gate["null"] for gate in found["gates"] if gate["asked"].startswith("mean >=")} == {0.0}
+    legend = " ".join(run(ROOT, replace(MOLECULAR, as_json=False)).split())
+    assert (
+        "where the true gain is 0, which for a gate on the mean (mean >= margin) is not its margin" in legend
+    )
+
+
 def test_an_earlier_run_that_does_not_verify_gives_nothing(tmp_path):
     spoiled = Path(shutil.copytree(BUNDLE, tmp_path / "bundle"))
     outcomes = spoiled / "outcomes.csv"

@@ -148,6 +148,20 @@ def test_the_example_ranks_from_its_kept_replies_without_a_model(file, molecular
 
 
 @pytest.mark.usefixtures("nobody_answers")
+def test_a_context_whose_order_is_not_told_from_random_is_cautioned_against_in_text_and_json(
+    file, molecular, ranked
+):
+    found = json.loads(ranked(file, molecular, as_json=True))
+    areas = {policy["name"]: policy["area"] for policy in found["record"]["policies"]}
+    assert areas["D"]["lower"] < 1.0 < areas["D"]["upper"]
+    assert areas["M"]["upper"] < 1.0
+    (caution,) = found["cautions"]
+    assert caution.startswith("the order by forecasts in context D is not told from random on the evidence's")
+    head, _, _ = ranked(file, molecular).partition("\n\n")
+    assert head.splitlines()[-1] == f"CAUTION: {caution}"
+
+
+@pytest.mark.usefixtures("nobody_answers")
 def test_what_is_printed_says_checks_record_and_limits(file, molecular, ranked, tmp_path):
     said = ranked(file, molecular, budget=2.0, out=tmp_path / "ranking.csv")
     for words in (

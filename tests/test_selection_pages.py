@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from predictive_credit.records import Target
 from predictive_credit.selection import pages, ranking
 from predictive_credit.selection.errors import Errors
 from predictive_credit.selection.pages import Record, Shown, Source
 from predictive_credit.selection.ranking import Settings, Told
-from predictive_credit.selection.replay import Policy, Regret
+from predictive_credit.selection.replay import BURN_IN, Policy, Regret, Verdict
 from predictive_credit.streams import stream
 
 TARGET = Target(
@@ -88,6 +89,28 @@ def test_a_record_worse_than_random_stands_first_among_what_to_know():
     assert notes.splitlines()[0].endswith(
         "a regret of 1.40 [1.10, 1.70] (0 oracle, 1 random order): worse than random."
     )
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "verdict", "said_so"),
+    [
+        (0.8, 1.2, "not told from random", True),
+        (1.1, 1.7, "worse than random", True),
+        (0.2, 0.9, "better than random", False),
+    ],
+)
+def test_an_order_no_better_than_chance_is_cautioned_against_above_the_ranking(
+    lower: float, upper: float, verdict: Verdict, said_so: bool
+):
+    policy = Policy(name="M", spent=(), area=Regret(regret=0.9, lower=lower, upper=upper), verdict=verdict)
+    burn_in = replace(WORSE, name=BURN_IN)  # there to be beaten, it orders nothing here
+    record = Record(policies=(policy, burn_in), predicted=())
+    head = said(1.0, record=record, cautions=pages.cautions(record)).partition("\n\n")[0].splitlines()
+    caution = (
+        f"CAUTION: the order by forecasts in context M is {verdict} on the evidence's own states: regret "
+        f"0.90 [{lower:.2f}, {upper:.2f}], where 1 is a random order."
+    )
+    assert head[2:] == ([caution] if said_so else [])
 
 
 def test_evidence_that_was_not_used_is_named_with_the_reason():

@@ -47,6 +47,11 @@ def test_a_forecast_that_is_brought_is_read_whole():
     assert one.made == Made(point=0.1, lower=-0.2, upper=0.3, forecaster="m", context=Context.DESCRIPTION)
 
 
+def test_a_forecast_may_come_without_its_interval():
+    (one,) = read(ONE | {name: FORECAST[name] for name in ("point", "forecaster", "context")})
+    assert one.made == Made(point=0.1, lower=None, upper=None, forecaster="m", context=Context.DESCRIPTION)
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
@@ -67,7 +72,8 @@ def test_a_forecast_that_is_brought_is_read_whole():
         ([ONE, ONE | {"id": "b"}], r"line 2, column 'intervention': .* are those of 'a'"),
         ([ONE | FORECAST | {"context": "S"}], r"column 'context': 'S' is no context"),
         ([ONE | FORECAST | {"lower": 0.4}], r"column 'lower': the interval is reversed, 0.4 > 0.3"),
-        ([ONE | FORECAST | {"upper": None}], r"column 'upper': the cell is empty"),
+        ([ONE | FORECAST | {"point": None}], r"column 'point': the cell is empty"),
+        ([ONE | FORECAST | {"upper": "wide"}], r"column 'upper': 'wide' is text where a number is needed"),
         ([ONE | FORECAST, ONE | {"id": "b", "intervention": "Grow it."}],
          r"line 2, column 'point': the row brings no forecast and others do"),
         ([ONE | FORECAST, ONE | FORECAST | {"id": "b", "intervention": "Grow.", "forecaster": "n"}],

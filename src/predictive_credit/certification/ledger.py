@@ -6,7 +6,8 @@ draw again until the outcome pleases.
 
 Beside the chain lie the pauses: which announced session ended without an answer, because nobody was there
 to give one, and may be held again. They are no events, so that a run that was paused has the receipts of
-one that was not; the last event of a run tells them.
+one that was not; the last event of a run, `bundle_written`, tells them. Until then no hash covers
+`pauses.jsonl`: whoever can write in a run's folder can add or strike a pause, and no check will see it.
 """
 
 from __future__ import annotations

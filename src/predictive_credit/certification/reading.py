@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from predictive_credit.certification import bundle, tasks
+from predictive_credit.certification import bundle, replacements, tasks
 from predictive_credit.certification.bundle import Bundle
 from predictive_credit.certification.decision import Decision, Ruling, decide
 from predictive_credit.certification.feedback import Effect, Feedback, Use
@@ -114,6 +114,9 @@ class Audit:
         }
         if b.gate3 is not None:
             found |= {"feedback pairs": len(b.gate3.pairs), "null pairs": len(b.gate3.sham.pairs)}
+            for kind, pairs in (("feedback", b.gate3.pairs), ("null", b.gate3.sham.pairs)):
+                lost = sorted(replacements.lost_by_arm(pairs).items())
+                found |= {f"{kind} pairs lost, {arm.replace('_', ' ')} arm": n for arm, n in lost}
         if d.gate3 is not None:
             found |= {
                 "feedback pairs analysed": sum(p.use == Use.ANALYZED for p in d.gate3.pairs),

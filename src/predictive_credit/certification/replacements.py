@@ -7,6 +7,7 @@ the last pair of each chain is analysed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -35,6 +36,17 @@ def is_lost(pair: Pair) -> bool:
 def touches_infrastructure(pair: Pair) -> bool:
     """Whether infrastructure failed in either arm, provably independent of the outcome or not."""
     return any(b.outcome == Outcome.INFRASTRUCTURE for b in branches(pair))
+
+
+def lost_by_arm(pairs: Sequence[Pair]) -> Counter[str]:
+    """In how many lost pairs infrastructure took this arm; it may have taken both of one pair."""
+    return Counter(
+        arm
+        for pair in pairs
+        if is_lost(pair)
+        for arm in (SHAM_ARMS if isinstance(pair, ShamPair) else FEEDBACK_ARMS).values()
+        if getattr(pair, arm).outcome == Outcome.INFRASTRUCTURE
+    )
 
 
 def terminal(pairs: Sequence[P]) -> tuple[P, ...]:

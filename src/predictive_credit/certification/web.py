@@ -1,15 +1,18 @@
 """The web through a recording gateway, and the byte-exact replay of what it recorded.
 
-Only the main run reads live. Whatever it saw, challengers get whole and branches get again; an address
-outside the record is not served, so nobody after the main run sees a newer or another page.
+Only the main run reads live; before it is registered its pages are looked at, and nothing of that is
+kept. Whatever it saw, challengers get whole and branches get again; an address outside the record is not
+served, so nobody after the main run sees a newer or another page.
 """
 
 from __future__ import annotations
 
+import http
 import http.client
 import ipaddress
 import socket
 import ssl
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -71,6 +74,22 @@ def limits(urls: Sequence[str]) -> Limits:
                 f"{url} may not be read: {error}; give https addresses, or http ones of this machine alone"
             ) from None
     return told
+
+
+def unreadable(urls: Sequence[str], limits: Limits) -> dict[str, str]:
+    """Which of these addresses cannot be read now, and why. What comes is looked at and thrown away."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        gateway = Gateway(Path(folder), limits, lambda event_type, payload: None)
+        for url in dict.fromkeys(urls):
+            try:
+                status = gateway.fetch(url)["http_status"]
+            except Denied as error:
+                found[url] = str(error)
+                continue
+            if not http.HTTPStatus.OK <= status < http.HTTPStatus.MULTIPLE_CHOICES:
+                found[url] = f"the answer was {status}"
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,10 @@ between clusters and between the states of one; drift: mean gap of two calls; of
 deviation that it brings to the gain of a state."""
 COLUMNS = """\
 power: share of studies in which the gate holds at the assumed effect, with its Monte Carlo error;
-at null: where the true gain is 0, or an equivalence's margin; 80 %, 90 % from: the smallest gain with
-that power, of an equivalence up to the largest; clusters for 80 %: in all, at the assumed effect, to
-about 5 %. The rule reads the percentile interval; the t interval on cluster means stands beside it."""
+at null: where the true gain is 0, which for a gate on the mean (mean >= margin) is not its margin, and
+for an equivalence where it is the margin; 80 %, 90 % from: the smallest gain with that power, of an
+equivalence up to the largest; clusters for 80 %: in all, at the assumed effect, to about 5 %. The rule
+reads the percentile interval; the t interval on cluster means stands beside it."""
 HEAD = ("gate", "asked", "interval", "power", "at null", "80 % from", "90 % from", "clusters for 80 %")
 NONE = "none"
 EVIDENT = 3.0  # Monte Carlo errors by which a share has to miss its nominal one to be called off
@@ -102,6 +103,7 @@ def limits(told: Told) -> tuple[str, ...]:
         *(sentence for holds, sentence in sentences if holds),
         *_off(told),
         *_apart(told),
+        *_like(told),
         "Gains are simulated as normal, outcomes as defined; figures are as good as what is assumed.",
     )
 
@@ -192,6 +194,16 @@ def _apart(told: Told) -> list[str]:
     return [
         f"Gains in {words.listed(list(drawn))} are simulated as independent of each other: where they go "
         "together, all gates hold at once more often than is told here."
+    ]
+
+
+def _like(told: Told) -> list[str]:
+    """That what an earlier run gives is an estimate, which the simulation takes for the truth."""
+    if told.like is None:
+        return []
+    return [
+        f"What is taken from {told.like} is an estimate, an uncertain one where its clusters are few, and "
+        "nothing of that uncertainty reaches the power."
     ]
 
 

@@ -48,6 +48,7 @@ class Shown:
     notes: tuple[str, ...]
     record: Record
     ranking: Ranking
+    cautions: tuple[str, ...] = ()  # stand above the ranking: they put the order itself in doubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ def ranked(shown: Shown) -> str:
     lines = [
         f"{shown.file}: {_count(len(rows), 'proposal')} by expected gain per cost; {_gained(source)}",
         f"{whose}, checked in {source.where}: {checks(source.checks)}",
+        *(f"CAUTION: {caution}" for caution in shown.cautions),
         "",
         *_table(worth, shown.settings.top, wide),
     ]
@@ -166,6 +168,23 @@ def _notes(shown: Shown) -> Iterator[str]:
         yield f"{where}: its checks passed too, and its interval score relative to its outcomes is worse."
     for where, why in shown.refused.items():
         yield f"{where}: not used, {why}."
+
+
+def cautions(record: Record) -> tuple[str, ...]:
+    """The contexts whose own order the evidence does not show to be better than chance.
+
+    The burn-in mean is there to be beaten, and ranks nothing.
+    """
+    return tuple(
+        f"the order by {_whose(policy.name)} is {_doubt(policy)} on the evidence's own states: regret "
+        f"{_regret(policy.area)}, where 1 is a random order."
+        for policy in record.policies
+        if policy.name != BURN_IN and policy.verdict != "better than random"
+    )
+
+
+def _doubt(policy: Policy) -> str:
+    return "not compared with random" if policy.verdict == "not defined" else policy.verdict
 
 
 def _record(record: Record) -> Iterator[str]:

@@ -28,11 +28,14 @@ MOST: Final = 2_000  # every one is drawn thousands of times, together with all 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A forecast that the file brings: ensemble point and 80 % interval in the target's unit, and whose."""
+    """A forecast that the file brings: ensemble point in the target's unit, and whose.
+
+    lower, upper: its 80 % interval, if it has one. It is not used: errors come from the evidence.
+    """
 
     point: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
     forecaster: str
     context: Context
 
@@ -141,14 +144,16 @@ def _made(record: Record, troubles: list[Trouble]) -> Made | None:
     if all(is_blank(record.cells.get(column)) for column in MADE):
         return None
     found = len(troubles)
-    point, lower, upper = (
-        reading.read_cell(record, column, number, troubles) for column in ("point", "lower", "upper")
+    point = reading.read_cell(record, "point", number, troubles)
+    lower, upper = (
+        None if is_blank(record.cells.get(end)) else reading.read_cell(record, end, number, troubles)
+        for end in ("lower", "upper")
     )
     whose = reading.read_cell(record, "forecaster", reading.text, troubles)
     shown = reading.read_cell(record, "context", context, troubles)
-    if len(troubles) > found or point is None or lower is None or upper is None or not whose or not shown:
+    if len(troubles) > found or point is None or not whose or not shown:
         return None
-    if lower > upper:
+    if lower is not None and upper is not None and lower > upper:
         reason = f"the interval is reversed, {lower:g} > {upper:g}"
         troubles.append(Trouble(record.where, "lower", reason, "a forecast is never repaired: correct it"))
     return Made(point=point, lower=lower, upper=upper, forecaster=whose, context=shown)

@@ -38,6 +38,7 @@ from predictive_credit.stages.paths import Project
 from predictive_credit.studies import params as study_params
 
 SCRIPTED = "scripted"
+REGISTERED = "registration.json"
 REPLIES = "replies.jsonl"  # of a model agent, in the run's folder; the stage keeps them elsewhere
 SYSTEM = "You act in an experiment. Answer with one JSON object and nothing else."
 
@@ -90,9 +91,36 @@ def command(asked: Command) -> str:
             isolation_reason=asked.isolated or "", sites=asked.web,
             web=web.limits(asked.web) if asked.web else None,
         )  # fmt: skip
+        settings.plan()  # words that do not fit are refused before anything is read
+        if not (asked.to / REGISTERED).exists():  # later the registration stands, whatever can be read
+            look(settings)
         audit = certify(settings, asked.to, title=asked.task)
     folder = asked.to / "bundle"
     return f"{audit.text()}\n\n{folder}: check it with `predictive-credit verify {folder}`"
+
+
+def look(settings: Settings) -> None:
+    """Say on stderr which pages cannot be read. Raises BadSource where pages were given and none can.
+
+    Such a run would be registered as one that may read the web, and would have seen nothing of it.
+    """
+    if settings.web is None:
+        return
+    pages = list(dict.fromkeys(settings.sites))
+    missing = web.unreadable(pages, settings.web)
+    if not missing:
+        return
+    said = (
+        f"{len(missing)} of {_count(len(pages), 'page')} could not be read: "
+        f"{', '.join(f'{url} ({why})' for url, why in missing.items())}"
+    )
+    if len(missing) == len(pages):
+        raise BadSource(f"{said}; nothing was registered: correct --web, or leave it out")
+    print(f"{said}; the main run is told of all the same", file=sys.stderr)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def certify(settings: Settings, to: Path, *, title: str | None) -> Audit:

@@ -110,11 +110,12 @@ def _rank(asked: Asked) -> str:
     told = _told(chosen, given, asked, file)
     errors = erring.of(chosen.panel, chosen.contexts, chosen.where)
     made = ranking.rank(told, errors, settings, streams.stream(asked.seed, "rank", errors.target.name))
+    record = _record(chosen, made, settings)
     shown = Shown(
         file=str(file), source=_source(chosen), is_brought=given[0].made is not None,
         others=tuple(one.where for one in admitted if one is not chosen), refused=refused,
-        settings=settings, notes=admission.notes(chosen.checks), record=_record(chosen, made, settings),
-        ranking=made,
+        settings=settings, notes=admission.notes(chosen.checks), record=record,
+        ranking=made, cautions=pages.cautions(record),
     )  # fmt: skip
     if asked.out is not None:
         tables.write_csv(asked.out, ranking.header(), ranking.table(made))
