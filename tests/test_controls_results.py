@@ -12,7 +12,14 @@ from predictive_credit import canonical
 from predictive_credit.stages.verify import verify
 
 RESULTS = Path(__file__).parents[1] / "results"
-UNITS = {"calibration": 1440, "replay": 432, "crossover": 1152, "raw_note": 864, "mechanism": 240}
+UNITS = {
+    "calibration": 1440,
+    "replay": 432,
+    "crossover": 1152,
+    "raw_note": 864,
+    "mechanism": 240,
+    "gradient": 480,
+}
 STUDIES = {
     "tabular": "tabular-packaged-full", "molecular": "molecular-moleculeace-full",
     "controlled": "controlled-full",
@@ -62,5 +69,9 @@ def test_the_readme_quotes_the_controls_as_they_are(root: Path):
     effect = metric("mechanism", "decision")["shown"]["executed"]
     shown = [f"{effect[kind]['mean_effect_pp']:+.1f}" for kind in ("nonlinear", "linear")]
     assert f"by {shown[0]} on nonlinear and {shown[1]} on linear tasks" in readme
+    found = metric("gradient", "contrasts")["accuracy_pp"]["point_error"]
+    for pair in ("D-M", "D-donor_3", "D-S", "S-M"):
+        c = found[pair]
+        assert f"{c['mean']:.1f} [{c['lower']:.1f}, {c['upper']:.1f}]" in readme
     for pair, c in metric("raw_note", "decision")["shown"].items():
         assert f"{pair} {c['task_balanced']:+.1f} [{c['lower']:+.1f}, {c['upper']:+.1f}]" in readme
