@@ -33,7 +33,7 @@ def test_every_command_shown_exists(root: Path):
     shown = set(re.findall(r"predictive-credit ([a-z]+)", (root / "README.md").read_text()))
     assert shown <= {
         "plan", "fetch", "run", "open", "verify", "bundle", "report", "diff", "params", "serve", "exchange",
-        "export", "coverage", "certify",
+        "export", "coverage", "certify", "power", "rank",
     }  # fmt: skip
     assert {"plan", "run", "verify", "bundle", "diff", "coverage", "certify"} <= shown
 
