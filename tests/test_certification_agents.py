@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from predictive_credit import canonical
 from predictive_credit.certification import searchers, tasks
 from predictive_credit.certification.agents import Asked, InProcess, Script, Unavailable, form, prompt_of
 from predictive_credit.certification.episodes import Episode, replay, run
@@ -14,6 +15,7 @@ from predictive_credit.certification.episodes import packet as packet_of
 from predictive_credit.certification.ledger import Ledger
 from predictive_credit.certification.records import Outcome
 from predictive_credit.certification.tasks.task import Channel
+from predictive_credit.records import Reply
 
 SECRET = b"s" * 32
 FEEDBACK_TASKS = ("sqlite", "catalyst", "device")
@@ -182,14 +184,40 @@ def test_isolation_is_vouched_for_in_our_own_script_only(tmp_path: Path) -> None
         assert not agent.isolation[0]
 
 
+def said(text: str, model: str | None = None) -> Reply:
+    return Reply(text=text, finish_reason="stop", model_requested="model", model_resolved=model)
+
+
 def asked(reply: str) -> Asked:
-    return Asked(ask=lambda prompt: reply, identity="model")
+    return Asked(ask=lambda prompt, form: said(reply, "model-1"), identity="model")
+
+
+def test_a_models_session_leaves_who_answered_and_how_in_its_receipt() -> None:
+    for reply in ('{"action":"finish"}', "Hello!"):
+        receipt = asked(reply).session(packet("device"), {}).receipt
+        assert (receipt["model"], receipt["finish_reason"]) == ("model-1", "stop")
+        assert receipt["reply_hash"] == canonical.digest_bytes(reply.encode())
+
+
+def test_a_session_that_another_model_answered_breaks_the_contract(tmp_path: Path) -> None:
+    models = iter(["model-1", None, "model-2"])
+
+    def ask(prompt: str, form: object) -> Reply:
+        return said('{"action":"experiment","payload":{"controls":["c01"]}}', next(models))
+
+    agent = Asked(ask=ask, identity="model")
+    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+        ended = run(episode("device", Channel.TRUTHFUL, "one"), agent, ledger, b"n")
+        assert ledger.of("one")[-1].payload["receipt"]["model"] == "model-2"
+    assert ended.outcome == Outcome.VIOLATION
+    assert ended.reason == "answered by model-2, and the run's first turn by model-1"
+    assert len(ended.turns) == 2  # a reply that does not name its model is taken
 
 
 @pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```", "\n {} \n"], ids=["plain", "fenced", "blanks"])
 def test_a_reply_that_is_one_json_object_is_an_action(fence: str) -> None:
-    said = '{"action":"experiment","payload":{"controls":["c01"]},"candidate":{"gains":{}}}'
-    turn = asked(fence.replace("{}", said)).session(packet("device"), {})
+    answer = '{"action":"experiment","payload":{"controls":["c01"]},"candidate":{"gains":{}}}'
+    turn = asked(fence.replace("{}", answer)).session(packet("device"), {})
     assert turn.action is not None
     assert json.loads(turn.action)["payload"] == {"controls": ["c01"]}
     assert json.loads(turn.files["candidate.json"]) == {"gains": {}}
@@ -210,9 +238,9 @@ def test_an_unreadable_reply_is_the_models_failure(reply: str) -> None:
 def test_a_model_out_of_reach_is_infrastructure_before_its_first_action_only(tmp_path: Path) -> None:
     replies = iter(['{"action":"experiment","payload":{"controls":["c01"]}}'])
 
-    def ask(prompt: str) -> str:
+    def ask(prompt: str, form: object) -> Reply:
         try:
-            return next(replies)
+            return said(next(replies))
         except StopIteration:
             raise Unavailable("down") from None
 
@@ -261,8 +289,8 @@ def test_what_a_tasks_forms_admit_is_an_action_and_a_candidate_that_the_task_rea
     name: str, pick: int
 ) -> None:
     task = tasks.BUILD[name](SECRET, "main")
-    said = json.dumps(made(form(tasks.FORMS[name]), pick))
-    turn = asked(said).session(packet(name), {})
+    answer = json.dumps(made(form(name), pick))
+    turn = asked(answer).session(packet(name), {})
     assert turn.failure is None
     action = json.loads(str(turn.action))
     assert action["action"] == ("experiment", "finish")[pick]
@@ -274,7 +302,30 @@ def test_what_a_tasks_forms_admit_is_an_action_and_a_candidate_that_the_task_rea
 
 
 def test_a_form_offers_the_addresses_that_may_be_read_and_the_web_to_nobody_else() -> None:
-    told = form(tasks.FORMS["device"], ["https://docs.example/"])
-    said = asked(json.dumps(made(told, 0) | made(told["anyOf"][2], 0))).session(packet("device"), {})
-    assert json.loads(str(said.action))["payload"] == {"url": "https://docs.example/"}
-    assert "web_fetch" not in json.dumps(form(tasks.FORMS["device"]))
+    told = form("device", ["https://docs.example/"])
+    turn = asked(json.dumps(made(told, 0) | made(told["anyOf"][2], 0))).session(packet("device"), {})
+    assert json.loads(str(turn.action))["payload"] == {"url": "https://docs.example/"}
+    assert "web_fetch" not in json.dumps(form("device"))
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_the_form_of_an_answer_offers_an_experiment_only_while_there_are_any_left(left: int) -> None:
+    told = packet("device") | {"experiments_left": left, "sites": ["https://docs.example/"]}
+    forms: list[Any] = []
+
+    def ask(prompt: str, form: Any) -> Reply:
+        forms.append(form)
+        return said('{"action":"finish"}')
+
+    Asked(ask=ask, identity="model").session(told, {})
+    actions = [one["properties"]["action"]["const"] for one in forms[0]["anyOf"]]
+    assert actions == ["experiment"] * left + ["finish", "web_fetch"]
+
+
+def test_a_sessions_prompt_begins_as_the_one_before_it_did() -> None:
+    turn = {"action": "experiment", "payload": {"controls": ["c01"]}, "observation": {"x": "seen"}}
+    before = prompt_of(packet("device"), {"candidate.json": "{}"})
+    after = prompt_of(packet("device") | {"history": [turn], "experiments_left": 4}, {"candidate.json": "[]"})
+    same = next(k for k, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+    assert before[:same].endswith("Your actions so far and what they showed:\n")
+    assert len(before) - same < 250  # characters: files, counters, and the call for an answer

@@ -26,6 +26,7 @@ from predictive_credit.certification.tasks.task import Budget
 from predictive_credit.certification.verify import verify
 from predictive_credit.certification.web import Limits, Page, Snapshot, limits
 from predictive_credit.errors import BadConfig, OutOfOrder, Stopped, Tampered
+from predictive_credit.records import Reply
 from predictive_credit.tables import record_of
 from tests.loopback import website
 from tests.test_certification_web import HTML, Site
@@ -232,9 +233,15 @@ def test_isolation_is_attested_against_the_agents_own_word_only_with_a_reason(tm
     assert audited.decision.findings.core == ()
 
 
+def said(text: str, model: str | None = None) -> Reply:
+    return Reply(text=text, finish_reason="stop", model_requested="model", model_resolved=model)
+
+
 @pytest.mark.parametrize("task", ["device", "catalyst"])
 def test_a_model_that_answers_nonsense_leaves_the_audit_incomplete(tmp_path: Path, task: str) -> None:
-    audited = certify(settings(task, agent=Asked(ask=lambda prompt: "Hello!", identity="model")), tmp_path)
+    audited = certify(
+        settings(task, agent=Asked(ask=lambda prompt, form: said("Hello!"), identity="model")), tmp_path
+    )
     assert audited.decision.core.open_class == Open.AUDIT
     main = json.loads((tmp_path / "episodes" / "main.json").read_text())["result"]
     assert (main["outcome"], main["reason"][:10]) == (Outcome.MODEL_FAILURE, "unreadable")
@@ -242,13 +249,39 @@ def test_a_model_that_answers_nonsense_leaves_the_audit_incomplete(tmp_path: Pat
     assert verify(audited.folder).ok
 
 
+def reading(prompt: str) -> str:
+    """What a model answers that reads its prompt: an experiment, then the public gains and a guess."""
+    public = json.loads(prompt.split("First observations: ")[1].splitlines()[0])["gains"]
+    gains = {f"c{i:02d}": public.get(f"c{i:02d}", 1) for i in range(24)}
+    if "Experiments left: 5." in prompt:
+        return json.dumps({"action": "experiment", "payload": {"controls": ["c00"]}})
+    return json.dumps({"action": "finish", "candidate": {"gains": gains}})
+
+
+def test_a_challenger_that_another_model_answered_broke_its_contract_and_gate_2_is_not_adequate(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    def ask(prompt: str, form: object) -> Reply:
+        asked.append(prompt)
+        return said(reading(prompt), "model-2" if len(asked) == 4 else "model-1")
+
+    agent = Asked(ask=ask, identity="model")
+    audited = certify(settings(agent=agent, attest_isolation=True, isolation_reason="a container"), tmp_path)
+    outcomes = [control["outcome"] for control in payload(audited, "gate2")["controls"]]
+    assert outcomes == ["execution_contract_violation"] + ["artifact"] * (len(outcomes) - 1)
+    assert audited.decision.gate2 is not None
+    reasons = audited.decision.gate2.adequacy_reasons
+    assert any(reason.startswith("execution-contract-violation rate") for reason in reasons)
+    assert verify(audited.folder).ok
+    told = json.loads((tmp_path / "episodes" / "challenger-001.json").read_text())["result"]["reason"]
+    assert told == "answered by model-2, and the run's first turn by model-1"
+
+
 def test_a_model_that_reads_its_prompt_goes_through_the_same_phases(tmp_path: Path) -> None:
-    def ask(prompt: str) -> str:
-        public = json.loads(prompt.split("First observations: ")[1].splitlines()[0])["gains"]
-        gains = {f"c{i:02d}": public.get(f"c{i:02d}", 1) for i in range(24)}
-        if "Experiments left: 5." in prompt:
-            return json.dumps({"action": "experiment", "payload": {"controls": ["c00"]}})
-        return json.dumps({"action": "finish", "candidate": {"gains": gains}})
+    def ask(prompt: str, form: object) -> Reply:
+        return said(reading(prompt), "model-1")
 
     audited = certify(settings(agent=Asked(ask=ask, identity="model")), tmp_path)
     control = payload(audited, "gate2")["controls"][0]

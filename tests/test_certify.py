@@ -173,20 +173,27 @@ class Nonsense:
 
     def __init__(self) -> None:
         self.prompts: list[Prompt] = []
+        self.calls: list[str] = []
 
     def answer(self, prompt: Prompt) -> Reply:
         self.prompts.append(prompt)
+        self.calls.append("answer")
         return Reply(text="Hello!", finish_reason="stop", model_requested=self.name, model_resolved=None)
 
     def close(self) -> None:
-        pass
+        self.calls.append("close")
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Nonsense:
     made = Nonsense()
     monkeypatch.setattr(wheels, "gguf", lambda chosen: Path("model.gguf"))
-    monkeypatch.setattr(model_agent, "embedded", lambda path, chosen: made)
+
+    def embedded(path: Path, chosen: object, context_tokens: int) -> Nonsense:
+        made.calls.append(f"load for {context_tokens}")
+        return made
+
+    monkeypatch.setattr(model_agent, "embedded", embedded)
     return made
 
 
@@ -210,6 +217,23 @@ def test_a_models_replies_are_kept_and_it_is_not_asked_again(
     (tmp_path / "registration.json").unlink()
     assert run(*words)[0] == 0  # everything is made again, and the reply is still there
     assert len(model.prompts) == 1
+
+
+def test_an_embedded_model_is_loaded_once_a_run_and_freed_at_its_end(
+    run: Run, tmp_path: Path, model: Nonsense, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guess = json.dumps({"action": "finish", "candidate": {"gains": {f"c{k:02d}": 1 for k in range(24)}}})
+    known = model.answer
+
+    def answer(prompt: Prompt) -> Reply:
+        return replace(known(prompt), text=guess)
+
+    monkeypatch.setattr(model, "answer", answer)
+    words = ("device", "--agent", "smollm2", "--to", str(tmp_path))
+    assert run(*words)[0] == 0
+    assert model.calls == ["load for 8192", *["answer"] * 5, "close"]
+    assert run(*words)[0] == 0
+    assert len(model.calls) == 7  # nothing was left to ask, and nothing was loaded
 
 
 def test_a_provider_acts_over_the_network_and_its_key_stays_out_of_every_file(

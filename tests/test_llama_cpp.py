@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 
 from predictive_credit import compose, config
-from predictive_credit.agents import agent
+from predictive_credit.agents import agent, model_agent
 from predictive_credit.cards import stated_target
+from predictive_credit.certification import tasks
+from predictive_credit.certification.agents import form
 from predictive_credit.contexts import FENCE_CLOSE, Showing, forecast_prompt
 from predictive_credit.errors import BadSource
 from predictive_credit.forecasters import forecaster
 from predictive_credit.models.llama_cpp import LlamaCppModel
 from predictive_credit.records import Context, Explanation, Forecast, Prompt, Reply
 from predictive_credit.sources import wheels
+from predictive_credit.stages import certify
 from predictive_credit.studies import params as study_params
 from predictive_credit.studies.molecular.textbook import TEXTBOOK
 from tests.trials import ONE, ROC_AUC, SAMPLING, burn_in, card, prompt, state
@@ -94,6 +97,32 @@ def test_a_prompt_that_is_too_long_is_a_reply_and_costs_its_own_unit(model: Llam
     assert forecast.is_fallback
     assert "exceeds the available context" in (forecast.reason or "")
     forecasts(model, Context.MATCHED, card(HERE, 0.0183))
+
+
+def test_a_longer_context_takes_a_longer_prompt(gguf: Path):
+    flood = Prompt(
+        system="", user="word " * 600, grammar=None, max_tokens=1, temperature=0.0, top_p=1.0, seed=1
+    )
+    for context_tokens, reads in ((512, False), (1024, True)):
+        with closing(LlamaCppModel(
+            gguf, name="smollm2", threads=1, prefix_cache=True, context_tokens=context_tokens
+        )) as model:  # fmt: skip
+            assert ((model.answer(flood).prompt_tokens or 0) > 600) is reads
+
+
+@pytest.mark.parametrize("task", tasks.FORMS)
+def test_an_answer_that_is_held_to_a_form_is_its_json_without_white_space(model: LlamaCppModel, task: str):
+    held = model_agent.held_to(form(task, experiments=False))
+    asked = Prompt(
+        system=certify.SYSTEM, user="Finish.", grammar=held, max_tokens=400, temperature=0.7, top_p=0.95,
+        seed=1,
+    )  # fmt: skip
+    reply = model.answer(asked)
+    assert reply.finish_reason == "stop"
+    answer = json.loads(reply.text)
+    assert reply.text == json.dumps(answer, separators=(",", ":"))
+    assert (answer["action"], answer["payload"]) == ("finish", {})
+    tasks.BUILD[task](b"secret", "main").artifact(answer["candidate"])
 
 
 def test_a_hostile_card_costs_at_most_its_own_unit(model: LlamaCppModel):

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from predictive_credit import config, wording
+from predictive_credit.models import llama_cpp
 from predictive_credit.models.llama_cpp import LlamaCppModel
 from predictive_credit.records import Target
 
@@ -33,15 +34,24 @@ def card_grammar(targets: Sequence[Target]) -> str:
 
 
 def held_to(schema: Mapping[str, Any]) -> str:
-    """The grammar of the JSON values that a JSON Schema admits."""
+    """The grammar of the JSON values that a JSON Schema admits, written without white space.
+
+    JSON lets any amount of it stand between two words, and a small model spends its tokens there.
+    """
     import xllamacpp  # noqa: PLC0415  # a second's work, and most who come by here need no model
 
-    return str(xllamacpp.json_schema_to_grammar(json.dumps(schema)))
+    dense = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+    return str(xllamacpp.json_schema_to_grammar(json.dumps({"x-guidance": dense, **schema})))
 
 
-def embedded(path: Path, chosen: config.ModelAgent | config.ModelExtractor) -> LlamaCppModel:
+def embedded(
+    path: Path,
+    chosen: config.ModelAgent | config.ModelExtractor,
+    *,
+    context_tokens: int = llama_cpp.CONTEXT_TOKENS,
+) -> LlamaCppModel:
     """The configured model in this process, its file found at `path`; the caller closes it."""
     return LlamaCppModel(
         path, name=chosen.name, threads=chosen.threads, prefix_cache=chosen.prefix_cache,
-        file_name=PurePosixPath(chosen.member).name,
+        file_name=PurePosixPath(chosen.member).name, context_tokens=context_tokens,
     )  # fmt: skip

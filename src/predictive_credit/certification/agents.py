@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from predictive_credit import canonical
-from predictive_credit.certification import searchers
+from predictive_credit.certification import searchers, tasks
 from predictive_credit.certification.records import Outcome
 from predictive_credit.certification.tasks.task import LARGEST, Malformed, exact_form, strict_json
+from predictive_credit.records import Reply
 
 CHANNEL = ".dcp"  # the folder of a workspace through which actions go
 CANDIDATE = str(searchers.CANDIDATE)
@@ -247,17 +248,18 @@ class InProcess:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A model or provider: `ask` takes the prompt and returns the reply's text.
+    """A model or provider: `ask` takes a prompt and an answer's form, and returns the reply.
 
-    It has no tools and sees the prompt alone. `ask` raises Stopped where nobody can be asked for now,
-    which pauses the run, and Unavailable where this prompt is on record as unanswered, which is a loss.
-    `kept` says whether what came of a prompt is on disk and would be found again.
+    It has no tools and sees the prompt alone; the form, a JSON Schema, is for a model that can be held to
+    one. `ask` raises Stopped where nobody can be asked for now, which pauses the run, and Unavailable where
+    this prompt is on record as unanswered, which is a loss. `kept` says whether what came of a prompt is on
+    disk and would be found again.
     """
 
-    ask: Callable[[str], str]
+    ask: Callable[[str, Mapping[str, Any]], Reply]
     identity: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    kept: Callable[[str], bool] = lambda prompt: False
+    kept: Callable[[str, Mapping[str, Any]], bool] = lambda prompt, form: False
 
     @property
     def interface(self) -> Mapping[str, Any]:
@@ -271,7 +273,7 @@ class Asked:
 
     def may_repeat(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> bool:
         """Asking twice would be a second draw, unless the first reply is kept."""
-        return self.kept(prompt_of(packet, files))
+        return self.kept(prompt_of(packet, files), form_of(packet))
 
     @property
     def assistance(self) -> tuple[str, str]:
@@ -283,12 +285,16 @@ class Asked:
         prompt = prompt_of(packet, files)
         receipt: dict[str, Any] = {"prompt_hash": canonical.digest_bytes(prompt.encode())}
         try:
-            reply = self.ask(prompt)
+            reply = self.ask(prompt, form_of(packet))
         except Unavailable as error:
             return Turn(files=files, receipt=receipt, failure=Outcome.INFRASTRUCTURE, reason=str(error))
-        receipt["reply_hash"] = canonical.digest_bytes(reply.encode(errors="replace"))
+        receipt |= {
+            "reply_hash": canonical.digest_bytes(reply.text.encode(errors="replace")),
+            "model": reply.model_resolved,
+            "finish_reason": reply.finish_reason,
+        }
         try:
-            action, kept = _answer(reply, files)
+            action, kept = _answer(reply.text, files)
         except Malformed as error:
             return Turn(
                 files=files, receipt=receipt, failure=Outcome.MODEL_FAILURE, reason=f"unreadable: {error}"
@@ -309,12 +315,18 @@ def _answer(reply: str, files: Mapping[str, str]) -> tuple[str, Mapping[str, str
     return json.dumps({"schema": "dcp_action_v1", "action": value["action"], "payload": payload}), kept
 
 
-def form(forms: Mapping[str, Any], sites: Sequence[str] = ()) -> dict[str, Any]:
-    """JSON Schema of an answer, from a task's forms and the addresses that may be read.
+def form_of(packet: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON Schema of what answers a packet: an experiment only while there are any left."""
+    return form(packet["task"], packet["sites"], experiments=packet["experiments_left"] > 0)
+
+
+def form(task: str, sites: Sequence[str] = (), *, experiments: bool = True) -> dict[str, Any]:
+    """JSON Schema of an answer in a task, given the addresses that may be read.
 
     What it holds is an action that the task can read; two of a list's entries may still be equal.
     """
-    payloads = {"experiment": forms["experiment"], "finish": exact_form()}
+    forms = tasks.FORMS[task]
+    payloads = ({"experiment": forms["experiment"]} if experiments else {}) | {"finish": exact_form()}
     if sites:
         payloads["web_fetch"] = exact_form(url={"enum": list(sites)})
     return {
@@ -360,14 +372,11 @@ def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# The tag keeps two episodes' prompts apart, so that a reply that is kept serves one draw only.
+# What stays the same comes first: a session's prompt begins as the one before it did, and a model that
+# keeps what it has read reads only the rest. The tag keeps two episodes' prompts apart, so that a reply
+# that is kept serves one draw only.
 _PROMPT = """\
 {text}
-
-Tag of this run, without meaning: {tag}
-
-Files:
-{files}
 
 First observations: {first}
 
@@ -375,16 +384,21 @@ Web pages:
 {web}
 Addresses you may read, with the action "web_fetch" and the payload {{"url": the address}}: {sites}
 
+Each answer is one JSON object and nothing else:
+{{"action": "experiment" or "finish", "payload": the experiment ({experiment}) or {{}},
+"candidate": your best artifact so far ({candidate})}}
+
+Tag of this run, without meaning: {tag}
+
 Notes handed over to you:
 {notes}
 
 Your actions so far and what they showed:
 {history}
 
-Experiments left: {experiments}. Turns left, this one included: {turns}. Without a finish in time, your
-last candidate counts.
+Files:
+{files}
 
-Answer with one JSON object and nothing else:
-{{"action": "experiment" or "finish", "payload": the experiment ({experiment}) or {{}},
-"candidate": your best artifact so far ({candidate})}}
+Experiments left: {experiments}. Turns left, this one included: {turns}. Without a finish in time, your
+last candidate counts. Answer now.
 """

@@ -227,7 +227,8 @@ def _session(episode: Episode, agent: Agent, ledger: Ledger, state: _State, nonc
         raise Stopped(f"{episode.label} is paused in its turn {state.turn + 1}: {error}") from None
     start = episode.start
     first = state.turn == len(start.history) + (start.pending is not None)
-    action, failure, reason = _read(turn, first=first)
+    model = model_of(ledger) if turn.receipt.get("model") else None
+    action, failure, reason = _read(turn, first=first, model=model)
     changed = _diff(state.files, turn.files)
     if failure is not None:
         _end(ledger, episode, state, failure, reason, changed=changed, receipt=turn.receipt)
@@ -237,8 +238,22 @@ def _session(episode: Episode, agent: Agent, ledger: Ledger, state: _State, nonc
     _apply(state, ledger.append("action_committed", committed))
 
 
-def _read(turn: Turn, *, first: bool) -> tuple[Any, Outcome | None, str]:
-    """The action, or how the session failed."""
+def model_of(ledger: Ledger) -> str | None:
+    """The model that took the run's first turn, by what its provider says; None where nobody says."""
+    told = (event.payload.get("receipt", {}).get("model") for event in ledger.events)
+    return next((model for model in told if model is not None), None)
+
+
+def _is_another(receipt: Mapping[str, Any], model: str | None) -> bool:
+    """Whether a session says that another model answered it than the run's."""
+    return model is not None and receipt.get("model") not in (None, model)
+
+
+def _read(turn: Turn, *, first: bool, model: str | None) -> tuple[Any, Outcome | None, str]:
+    """The action, or how the session failed. `model` took the run's first turn."""
+    if _is_another(turn.receipt, model):
+        said = turn.receipt["model"]
+        return None, Outcome.VIOLATION, f"answered by {said}, and the run's first turn by {model}"
     if turn.failure == Outcome.INFRASTRUCTURE and not first:
         return None, Outcome.MODEL_FAILURE, turn.reason  # after an action, loss may depend on the outcome
     if turn.failure is not None:
@@ -371,18 +386,26 @@ def defects(episode: Episode, ledger: Ledger, agent: Agent, nonce: bytes) -> Ite
     events = ledger.of(episode.label)
     if events[0].payload != canonical.plain(announcement(episode, nonce)):
         yield f"{episode.label}: it was announced as something else"
-    state = replay(episode, ())
+    state, model = replay(episode, ()), model_of(ledger)
     for event in events[1:]:
-        yield from _defect(episode, state, event, agent, draw(nonce, episode.label))
+        yield from _defect(episode, state, event, agent, model, draw(nonce, episode.label))
         _apply(state, event)
 
 
-def _defect(episode: Episode, state: _State, event: Event, agent: Agent, drawn: str) -> Iterator[str]:
+def is_taken_by(event: Event, identity: str, model: str | None) -> bool:
+    """Whether a committed action is the registered agent's, and its model the run's."""
+    return event.payload["identity"] == identity and not _is_another(event.payload["receipt"], model)
+
+
+def _defect(
+    episode: Episode, state: _State, event: Event, agent: Agent, model: str | None, drawn: str
+) -> Iterator[str]:
     payload = event.payload
     if event.event_type == "turn_started" and payload["packet_hash"] != marked(packet(episode, state, drawn)):
         yield f"{episode.label}: turn {state.turn} was told something else than its contract says"
-    if event.event_type == "action_committed" and payload["identity"] != agent.identity:
-        yield f"{episode.label}: turn {state.turn} was taken by {payload['identity']}"
+    if event.event_type == "action_committed" and not is_taken_by(event, agent.identity, model):
+        taken = payload["receipt"].get("model") or payload["identity"]
+        yield f"{episode.label}: turn {state.turn} was taken by {taken}"
     pending = state.pending
     if event.event_type == "observation_delivered" and pending and not _is_live(episode, pending):
         due = canonical.plain(observation(episode, state.history, pending))

@@ -328,12 +328,12 @@ def contract_defects(material: Material) -> list[str]:
 
 def _strangers(material: Material) -> list[str]:
     """Challengers of which a turn was taken by another agent than the registered one."""
-    registered = material.registration.model_id
+    registered, model = material.registration.model_id, episodes.model_of(material.ledger)
     return [
         p.result.label
         for p in material.challengers
         for event in material.ledger.of(p.result.label)
-        if event.event_type == "action_committed" and event.payload["identity"] != registered
+        if event.event_type == "action_committed" and not episodes.is_taken_by(event, registered, model)
     ]
 
 

@@ -29,20 +29,28 @@ LOG_PATIENCE_S = 2.0
 class LlamaCppModel:
     """The model in `path`. `file_name` and the file's digest are its resolved identity.
 
-    With `prefix_cache`, tokens shared with the prompt before are not read again: faster, but the
-    last digits of a reply may depend on which unit came before. `threads` wait for each other by
-    spinning: more of them than there are idle cores is slower by an order of magnitude, not faster.
+    A prompt and its answer have `context_tokens`. With `prefix_cache`, tokens shared with the prompt
+    before are not read again: faster, but the last digits of a reply may depend on which unit came
+    before. `threads` wait for each other by spinning: more of them than there are idle cores is slower
+    by an order of magnitude, not faster.
     """
 
     def __init__(
-        self, path: Path, *, name: str, threads: int, prefix_cache: bool, file_name: str | None = None
+        self,
+        path: Path,
+        *,
+        name: str,
+        threads: int,
+        prefix_cache: bool,
+        file_name: str | None = None,
+        context_tokens: int = CONTEXT_TOKENS,
     ) -> None:
         if not path.is_file():
             raise BadSource(f"{name}: no model file at {path}; fetch it, or correct the member in conf/")
         self.name = name
         self.resolved = f"{file_name or path.name}@sha256:{canonical.digest_file(path)[:12]}"
         self._prefix_cache = prefix_cache
-        self._server: Any = _server(path, name, threads)
+        self._server: Any = _server(path, name, threads, context_tokens)
 
     def answer(self, prompt: Prompt) -> Reply:
         """One chat completion. What the server refuses (a prompt too long) is a reply without text."""
@@ -98,11 +106,11 @@ def _reply(raw: Any, requested: str, resolved: str, *, latency_s: float) -> Repl
     )
 
 
-def _server(path: Path, name: str, threads: int) -> Any:
+def _server(path: Path, name: str, threads: int, context_tokens: int) -> Any:
     import xllamacpp  # noqa: PLC0415  only where an embedded model is used
 
     try:
-        server = xllamacpp.Server(params_for(path, threads, SILENT))
+        server = xllamacpp.Server(params_for(path, threads, SILENT, context_tokens))
     except RuntimeError:
         reason = load_error(path, threads)
     else:
@@ -115,12 +123,12 @@ def _server(path: Path, name: str, threads: int) -> Any:
     )
 
 
-def params_for(path: Path, threads: int, verbosity: int) -> Any:
+def params_for(path: Path, threads: int, verbosity: int, context_tokens: int = CONTEXT_TOKENS) -> Any:
     import xllamacpp  # noqa: PLC0415
 
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
-    params.n_ctx = CONTEXT_TOKENS
+    params.n_ctx = context_tokens
     params.n_parallel = 1
     params.n_gpu_layers = 0  # the same arithmetic on every machine of a kind
     params.cpuparams.n_threads = threads

@@ -11,12 +11,14 @@ run pauses with what it has, and the same command asks the rest.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from predictive_credit import compose, config, streams, tables
 from predictive_credit.agents import agent as agents
@@ -31,7 +33,7 @@ from predictive_credit.models import asking, providers, sending
 from predictive_credit.models.asking import Purse
 from predictive_credit.models.model import Model
 from predictive_credit.models.provider import Provider
-from predictive_credit.records import Prompt
+from predictive_credit.records import Prompt, Reply
 from predictive_credit.sources import wheels
 from predictive_credit.stages import guard, spending
 from predictive_credit.stages.paths import Project
@@ -40,6 +42,7 @@ from predictive_credit.studies import params as study_params
 SCRIPTED = "scripted"
 REGISTERED = "registration.json"
 REPLIES = "replies.jsonl"  # of a model agent, in the run's folder; the stage keeps them elsewhere
+CONTEXT_TOKENS = 8192  # of the embedded model: a prompt with two histories takes some 3,000
 SYSTEM = "You act in an experiment. Answer with one JSON object and nothing else."
 
 
@@ -152,28 +155,58 @@ def acting(root: Path, name: str, replies: Path, *, task: str, sites: Sequence[s
     chosen = params.agent
     if isinstance(chosen, config.Playbook):
         raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
-    make = _make(chosen)
-    settings, grammar = agents.identity(chosen), None
+    make = _making(chosen)
+    settings = agents.identity(chosen)
     if isinstance(chosen, config.ModelAgent):
         tasks.design(task)  # a name that nothing has is refused
-        held = form(tasks.FORMS[task], sites)
-        settings, grammar = settings | {"held_to": held}, model_agent.held_to(held)
+        settings |= {"held_to": form(task, sites)}
     purse = spending.purse(project, params, chosen, apart=replies)
-    with Journal(replies, agents.identity(chosen)) as kept:
-        model = _Model(chosen=chosen, make=make, journal=kept, purse=purse, grammar=grammar)
+    with Journal(replies, agents.identity(chosen)) as kept, make as opened:
+        model = _Model(chosen=chosen, make=opened, journal=kept, purse=purse)
         yield Asked(
             ask=model.ask, identity=f"model:{chosen.name}", settings=settings,
-            kept=lambda text: kept.get(model.prompt(text)) is not None,
+            kept=lambda text, held: kept.get(model.prompt(text, held)) is not None,
         )  # fmt: skip
 
 
-def _make(chosen: config.ModelAgent | config.Provided) -> Callable[[], Model | Provider]:
-    """Opens the model. Raises at once, before anything is run, where a file or a key is missing."""
+def _making(
+    chosen: config.ModelAgent | config.Provided,
+) -> AbstractContextManager[Callable[[], Model | Provider]]:
+    """What opens the model. Raises at once, before anything is run, where a file or a key is missing."""
     if isinstance(chosen, config.ModelAgent):
         path = wheels.gguf(chosen)
-        return lambda: model_agent.embedded(path, chosen)
+        return _embedded(lambda: model_agent.embedded(path, chosen, context_tokens=CONTEXT_TOKENS))
     providers.key(chosen)
-    return lambda: providers.make(chosen)
+    return nullcontext(lambda: providers.make(chosen))
+
+
+@contextmanager
+def _embedded(load: Callable[[], Model]) -> Iterator[Callable[[], Model]]:
+    """Opens the one embedded model of a run, loaded when it is first asked and freed at the end."""
+    with ExitStack() as end:
+
+        @functools.cache
+        def loaded() -> Model:
+            return end.enter_context(closing(load()))
+
+        yield lambda: _Shared(loaded())
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A model that outlives who asks it: with it would go what it has read, which the next prompt repeats."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def answer(self, prompt: Prompt) -> Reply:
+        return self.model.answer(prompt)
+
+    def close(self) -> None:
+        """Nothing: the run closes the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,29 +217,29 @@ class _Model:
     make: Callable[[], Model | Provider]
     journal: Journal
     purse: Purse | None
-    grammar: str | None
 
-    def prompt(self, text: str) -> Prompt:
+    def prompt(self, text: str, held: Mapping[str, Any]) -> Prompt:
         """All that is sent; the seed follows from the text, in which each episode has its own tag."""
+        grammar = model_agent.held_to(held) if isinstance(self.chosen, config.ModelAgent) else None
         return Prompt(
-            system=SYSTEM, user=text, grammar=self.grammar, max_tokens=self.chosen.max_tokens,
+            system=SYSTEM, user=text, grammar=grammar, max_tokens=self.chosen.max_tokens,
             temperature=self.chosen.temperature, top_p=self.chosen.top_p, seed=streams.unit_seed(0, text),
         )  # fmt: skip
 
-    def ask(self, text: str) -> str:
-        """The reply's text. Raises Stopped where the model is not there, or the budget is used up.
+    def ask(self, text: str, held: Mapping[str, Any]) -> Reply:
+        """The reply. Raises Stopped where the model is not there, or the budget is used up.
 
         Raises Unavailable for a prompt that is on record as given no content, as `unanswered: fallback`
         has it: this session is lost, and the run goes on.
         """
-        prompt = self.prompt(text)
+        prompt = self.prompt(text, held)
         reply = self.journal.get(prompt)
         if reply is None:
             unit = f"session-{len(self.journal) + 1}"
             reply = asking.ask([(unit, prompt)], self.make(), self.journal, purse=self._purse())[unit]
         if sending.is_missing(reply):
             raise Unavailable(reply.finish_reason)
-        return reply.text
+        return reply
 
     def _purse(self) -> Purse | None:
         """The budget, less what this run has spent so far."""
