@@ -101,6 +101,13 @@ def test_the_script_in_its_process_acts_as_the_function_does(name: str) -> None:
         "import os; os.chdir({folder!r})",
         "import sqlite3; sqlite3.connect({outside!r})",
         "import tempfile; tempfile.mkdtemp(dir={folder!r})",
+        "import multiprocessing.util",
+        "import _posixsubprocess",
+        "from _posixshmem import shm_open",
+        "import importlib; importlib.import_module('_multiprocessing')",
+        "import mmap",
+        "import os; os.open('os.py', os.O_RDWR, dir_fd=os.open(os.path.dirname(os.__file__), os.O_RDONLY))",
+        "import os; os.open('inside', os.O_RDWR | os.O_CREAT, dir_fd=os.open('.', os.O_RDONLY))",
     ],
 )
 def test_a_script_cannot_leave_its_directory(tmp_path: Path, text: str) -> None:
@@ -128,7 +135,7 @@ def test_what_the_interpreter_does_not_announce_passes_and_the_registration_says
     text = f"import os; open('seen', 'w').write(str(os.stat({str(tmp_path / 'secret')!r}).st_size))"
     agent = script(tmp_path, text)
     assert agent.session(packet("device"), {}).files["seen"] == "6"
-    assert "of stat, readlink and mkfifo it does not" in agent.isolation[1]
+    assert "stat, readlink and mkfifo, among others, are not" in agent.isolation[1]
 
 
 def test_a_script_that_no_process_can_be_had_for_is_lost_whatever_it_would_do(
@@ -225,14 +232,27 @@ def test_a_reply_that_is_one_json_object_is_an_action(fence: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["", "I would finish.", '{"action":"finish"} and more', '{"action":"run"}', '{"action":"finish","x":1}',
+    ["", "I would finish.", '{"action":"finish"} and more', '{"payload":{}}',
      '{"action":"finish","action":"finish"}', '{"action":"finish","candidate":NaN}', "[]"],
-    ids=["empty", "prose", "more", "action", "key", "twice", "nan", "list"],
+    ids=["empty", "prose", "more", "none", "twice", "nan", "list"],
 )  # fmt: skip
-def test_an_unreadable_reply_is_the_models_failure(reply: str) -> None:
+def test_a_reply_without_an_action_is_the_models_failure(reply: str) -> None:
     turn = asked(reply).session(packet("device"), {})
     assert turn.failure == Outcome.MODEL_FAILURE
     assert turn.reason.startswith("unreadable")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ['{"action":"run"}', '{"action":7}', '{"action":"finish","x":1}', '{"action":"finish","payload":{"a":1}}',
+     '{"action":"experiment","schema":"mine"}'],
+    ids=["unknown", "number", "key", "payload", "schema"],
+)  # fmt: skip
+def test_a_malformed_action_breaks_the_contract_whoever_gives_it(tmp_path: Path, reply: str) -> None:
+    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+        ended = run(episode("device", Channel.TRUTHFUL, "one"), asked(reply), ledger, b"n")
+    assert ended.outcome == Outcome.VIOLATION
+    assert ended.reason.startswith("malformed action: ")
 
 
 def test_a_model_out_of_reach_is_infrastructure_before_its_first_action_only(tmp_path: Path) -> None:

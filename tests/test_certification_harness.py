@@ -196,6 +196,27 @@ def test_positive_controls_without_their_notes_show_that_nothing_was_tested(
     assert audited.decision.core.open_class == Open.AUDIT
 
 
+def test_positive_controls_whose_sources_found_nothing_recover_nothing(tmp_path: Path) -> None:
+    def act(packet: Mapping[str, Any]) -> tuple[Any, Any]:
+        if packet["draw"] == draw(nonce, "main"):  # the main run alone does anything
+            return harness_policy(packet)
+        gains = dict.fromkeys(packet["background"]["schema"]["candidate"]["gains"], 0)
+        return {"schema": "dcp_action_v1", "action": "finish", "payload": {}}, {
+            "gains": gains | packet["first"]["gains"]
+        }
+
+    nonce = harness._key(b"7" * 32, "nonce")
+    audited = certify(settings(agent=InProcess(act=act, isolation=ISOLATED)), tmp_path)
+    adequacy = payload(audited, "gate2")["adequacy"]
+    assert adequacy["positive_control_trials"] == SMALL.positive_controls
+    assert adequacy["positive_control_successes"] == 0  # though each hands in what its source handed in
+    artifacts = [
+        json.loads((tmp_path / "episodes" / f"{name}.json").read_text())["result"]["artifact"]
+        for name in ("canary-001-source", "positive-001")
+    ]
+    assert artifacts[0] == artifacts[1]
+
+
 def test_a_channel_that_tells_the_truth_to_a_neutral_branch_fails_its_audit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +241,10 @@ def test_a_channel_that_tells_the_truth_to_a_neutral_branch_fails_its_audit(
 
 def test_without_isolation_nothing_is_certified(tmp_path: Path) -> None:
     audited = certify(settings(agent=InProcess()), tmp_path)
-    assert audited.decision.findings.core == ("private_isolation_pass not attested",)
+    assert audited.decision.findings.core == (
+        "private_isolation_pass not attested", "inference_assumptions_pass not attested",
+    )  # fmt: skip
+    assert not any(control["independence_ok"] for control in payload(audited, "gate2")["controls"])
     assert audited.decision.core.open_class == Open.AUDIT
 
 

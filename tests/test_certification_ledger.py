@@ -1,6 +1,9 @@
 """The action ledger keeps what was committed, notices what was changed, and lets nobody draw twice."""
 
+import errno
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +74,29 @@ def test_a_half_written_last_line_is_cut_off(path: Path) -> None:
         assert len(ledger.events) == 3
         ledger.check()
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("taken", [None, 7], ids=["none", "a part"])
+def test_a_full_disk_takes_all_of_an_event_or_nothing_and_names_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch, taken: int | None
+) -> None:
+    with Ledger(path) as ledger:
+        ledger.append("one", {})
+        before, write = path.read_bytes(), os.write
+
+        def full(descriptor: int, data: bytes) -> int:
+            if taken is None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(descriptor, data[:taken])
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            with pytest.raises(OSError, match=re.escape(str(path))) as raised:
+                ledger.append("two", {})
+        assert raised.value.errno == errno.ENOSPC
+        assert path.read_bytes() == before
+        ledger.append("two", {})
+    assert [event.event_type for event in read(path)] == ["one", "two"]
 
 
 def test_a_ledger_has_one_writer(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from predictive_credit.certification import bundle, page, reading
 from predictive_credit.certification.page import Shown
 from predictive_credit.certification.reading import Audit
+from predictive_credit.certification.verify import verify
 from predictive_credit.errors import BadSource, Tampered
 from predictive_credit.stages import certify_evidence
 from tests.small_audit import BEST, WORST, core_audit, full_audit
@@ -48,6 +50,19 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Audit:
 def sections(full: Audit, refuted: Audit, broken: Audit) -> tuple[str, ...]:
     shown = [Shown(where=where, audit=a) for where, a in (("one", full), ("two", refuted), ("", broken))]
     return page.sections(shown)
+
+
+@pytest.mark.parametrize("value", [None, "0.05", 10**400, [1]], ids=["null", "text", "huge", "list"])
+def test_a_bundle_that_verifies_is_shown_whatever_its_registration_holds(tmp_path: Path, value: Any) -> None:
+    fields = (
+        "rho", "delta_min", "delta_sham", "delta_evidence", "positive_control_recall_min", "model_id",
+        "task_family_profile", "claim_id", "notes",
+    )  # fmt: skip
+    for field in fields:
+        shown = audit(full_audit().registered(**{field: value}), tmp_path / field)
+        assert verify(tmp_path / field).ok
+        assert "\n  core " in shown.text()
+        assert all(map(ElementTree.fromstring, page.sections([Shown(where="", audit=shown)])))
 
 
 def cells(section: str, caption: str) -> list[list[str]]:

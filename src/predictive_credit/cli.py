@@ -280,12 +280,16 @@ def _to_certify(add: Add) -> None:
         _certify,
         "  predictive-credit certify sqlite",
         "  predictive-credit certify device --agent smollm2 --budget quick",
+        "  predictive-credit certify knapsack --agent openai agent.model=MODEL",
         "  predictive-credit certify sqlite --web https://www.sqlite.org/partialindex.html",
         "",
         "Run the same command again to go on after a stop. A full budget takes some minutes with the",
         "scripted agent; a quick one plays too few episodes to certify anything.",
     )  # fmt: skip
     certify.add_argument("task", help="sqlite, catalyst, device or knapsack")
+    certify.add_argument(
+        "overrides", nargs="*", help="a model's settings, e.g. agent.model=MODEL agent.max_cost=2"
+    )
     certify.add_argument(
         "--agent", default="scripted", help="scripted (default), or a model: an option of conf/agent"
     )
@@ -468,7 +472,7 @@ def _certify(args: argparse.Namespace) -> int:
             Command(
                 root=args.root, task=args.task, agent=args.agent, budget=args.budget,
                 to=args.to or args.root / "audits" / args.task, secret_file=args.secret_file,
-                isolated=args.attest_isolation, web=tuple(args.web),
+                isolated=args.attest_isolation, web=tuple(args.web), overrides=tuple(args.overrides),
             )
         )
     )  # fmt: skip

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from predictive_credit import canonical
 from predictive_credit.errors import OutOfOrder, Tampered, Unpaired
+from predictive_credit.records import Outcome
 
 T = TypeVar("T")
 
@@ -159,3 +160,19 @@ def parse_csv(data: bytes, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(io.StringIO(data.decode())))
     except (UnicodeDecodeError, csv.Error) as error:
         raise Tampered(f"{name} is not a CSV: {error}") from None
+
+
+def parse_outcomes(data: bytes, name: str) -> tuple[tuple[Outcome, ...], dict[str, str]]:
+    """Opened outcomes, and the salts of their commitments by `state/target`. Raises Tampered."""
+    rows = parse_csv(data, name)
+    try:
+        outcomes = tuple(
+            Outcome(
+                state_id=row["state_id"], target=row["target"],
+                value=float(row["value"]) if row["value"] else None, reason=row["reason"] or None,
+            )
+            for row in rows
+        )  # fmt: skip
+        return outcomes, {f"{row['state_id']}/{row['target']}": row["salt"] for row in rows}
+    except (KeyError, ValueError, TypeError) as error:
+        raise Tampered(f"{name} does not hold outcomes: {error}") from None

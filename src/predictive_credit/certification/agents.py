@@ -70,11 +70,12 @@ class Unavailable(Exception):  # somebody else's trouble: recorded, not raised t
 
 # -- a script
 
-# Refuses what the interpreter announces of ways out of the session's directory, by its audit events. It
-# holds back a script that errs, not one that attacks the interpreter: the script is ours, or the user's
-# who runs it. What has no audit event passes: stat, access, readlink, statvfs and their like tell whether
-# a file is there, how large it is and where a link leads, though not a byte of it, and mkfifo and mknod
-# make an entry wherever the user may.
+# Refuses what the interpreter announces of ways out of the session's directory, by its audit events, and
+# the modules whose ways out it does not announce. It holds back a script that errs, not one that attacks
+# the interpreter: the script is ours, or the user's who runs it. What has no audit event passes: stat,
+# access, readlink, statvfs and their like tell whether a file is there, how large it is and where a link
+# leads, though not a byte of it, and mkfifo and mknod make an entry wherever the user may. No directory
+# is opened: a path beside its descriptor would lead elsewhere than it says.
 _GUARD = """
 import json, math, os, random, sys
 code = compile(sys.stdin.read(), "agent", "exec")
@@ -86,11 +87,16 @@ changes = ("exec", "fork", "spawn", "posix_spawn", "startfile", "system", "kill"
            "link", "symlink", "truncate", "chmod", "chown", "chflags", "chdir", "mkdir", "utime", "lockf",
            "getxattr", "listxattr", "setxattr", "removexattr", "putenv", "unsetenv")
 refused = others + tuple("os." + name for name in changes)
+barred = {"_posixsubprocess", "_posixshmem", "_multiprocessing", "multiprocessing", "subprocess", "_socket",
+          "socket", "_ctypes", "ctypes", "_sqlite3", "sqlite3", "mmap", "_interpreters", "_xxsubinterpreters",
+          "concurrent", "asyncio", "pty", "termios", "_dbm", "_gdbm", "dbm", "readline"}
 def refuse(event, args):
-    if event.startswith(refused):
+    if event.startswith(refused) or (event == "import" and args[0].partition(".")[0] in barred):
         raise PermissionError(event)
     if event in ("open", "os.listdir", "os.scandir") and not isinstance(args[0], (int, type(None))):
         path = os.path.realpath(os.fsdecode(args[0]))
+        if event == "open" and os.path.isdir(path):
+            raise PermissionError(event)
         reads = event != "open" or not args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         if not any(path == root or path.startswith(root + os.sep) for root in (here, library)[: 1 + reads]):
             raise PermissionError(event)
@@ -133,9 +139,9 @@ class Script:
         return self.path == Path(searchers.__file__), (
             "script: each session is a separate process with the standard library alone, an empty "
             "environment, and a new directory that holds the public packet only; file, network and process "
-            "calls that lead out of it are refused where the interpreter announces them (of stat, readlink "
-            "and mkfifo it does not), and the sealed secret is in the recording process. No container, and "
-            "no defence against code that attacks the interpreter."
+            "calls that lead out of it are refused as far as the interpreter announces them (not all are: "
+            "stat, readlink and mkfifo, among others, are not), and the sealed secret is in the recording "
+            "process. No container, and no defence against code that attacks the interpreter."
         )
 
     @property
@@ -281,7 +287,7 @@ class Asked:
         return "none", "autonomous_agent"
 
     def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
-        """Ask once. A reply that is not the asked JSON object is the model's failure."""
+        """Ask once. A reply without an action is the model's failure."""
         prompt = prompt_of(packet, files)
         receipt: dict[str, Any] = {"prompt_hash": canonical.digest_bytes(prompt.encode())}
         try:
@@ -303,16 +309,17 @@ class Asked:
 
 
 def _answer(reply: str, files: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """The action as it was given, and the workspace with the candidate. Raises Malformed for no action.
+
+    An action that is there is read where every agent's is, so that a malformed one is the same offence.
+    """
     value = strict_json(_unfenced(reply))
-    if not isinstance(value, dict) or not {"action"} <= set(value) <= {"action", "payload", "candidate"}:
-        raise Malformed("must be an object with action, payload and candidate")
-    if value["action"] not in ("experiment", "finish", "web_fetch"):
-        raise Malformed("action must be experiment, finish or web_fetch")
-    payload = {} if value["action"] == "finish" else value.get("payload", {})
+    if not isinstance(value, dict) or "action" not in value:
+        raise Malformed("must be a JSON object with an action")
     kept = dict(files)
-    if value.get("candidate") is not None:
-        kept[CANDIDATE] = json.dumps(value["candidate"], sort_keys=True)
-    return json.dumps({"schema": "dcp_action_v1", "action": value["action"], "payload": payload}), kept
+    if (candidate := value.pop("candidate", None)) is not None:
+        kept[CANDIDATE] = json.dumps(candidate, sort_keys=True)
+    return json.dumps({"schema": "dcp_action_v1", "payload": {}} | value), kept
 
 
 def form_of(packet: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,12 @@ def contracts(plan: Plan, task: Task) -> dict[str, Any]:
         "e0_manifest_hash": task.first(),
         "verifier_hash": evaluator(design),
         "resource_contract_hash": window,
-        "opportunity_contract_hash": window | {"floor": "every episode may use all of it"},
+        "opportunity_contract_hash": window
+        | {
+            "floor": "every episode may use all of it",
+            "positive_control": "recovers if its artifact satisfies P against its source's, and the source's "
+            "beat its baseline by delta_min: who was handed nothing recovers nothing",
+        },
         "challenger_policy_hash": {
             "policy": "the main run's agent, unchanged",
             "agent": plan.agent.interface,

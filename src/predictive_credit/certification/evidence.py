@@ -72,9 +72,15 @@ class Material:
     pairs: tuple[PlayedPair, ...] = ()
     null_pairs: tuple[PlayedPair, ...] = ()
     null_hits: Mapping[str, bool] = field(default_factory=dict)
-    development: tuple[str, ...] = ()  # digests of the sealed instances on which the fillers were tried
+    development: tuple[PlayedPair, ...] = ()  # null pairs on which the fillers were tried beforehand
     pages_hash: str = ""
     web_used: bool = False
+
+
+def gains(scores: Sequence[float], baseline: Sequence[float], delta_min: float) -> bool:
+    """Whether a run found anything: its mean beats the baseline's by the registered smallest gain."""
+    gap = np.asarray(scores, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
+    return bool(gap.mean() >= delta_min)
 
 
 def reaches(scores: Sequence[float], target: Sequence[float], epsilon: float) -> bool:
@@ -139,7 +145,7 @@ def _control(material: Material, played: Played) -> Control:
         challenge_distribution_hash=r.challenge_distribution_hash,
         independent_draw_receipt_hash=f"sha256:{played.result.drawn}",
         independent_unit_id=played.result.label,
-        independence_ok=True,
+        independence_ok=material.plan.isolated,
         **_outcome(played, units=True),
     )
 
@@ -206,7 +212,7 @@ def _sham(material: Material) -> Sham:
     r, pairs = material.registration, material.null_pairs
     sealed = _found(material.ledger, "null_contract_sealed")
     first = min((p.result.first_event for pair in pairs for p in pair.arms.values()), default=-1)
-    fresh = [marked(next(iter(pair.arms.values())).episode.task) for pair in pairs]
+    fresh, tried = ([_instance(pair) for pair in some] for some in (pairs, material.development))
     defects = null_defects(material)
     return Sham(
         pairs=tuple(_sham_pair(material, pair) for pair in pairs),
@@ -222,13 +228,13 @@ def _sham(material: Material) -> Sham:
         reference_arm_contract_hash=r.sham_reference_arm_contract_hash,
         proposed_arm_contract_hash=r.sham_proposed_arm_contract_hash,
         reference_null_generator_hash=r.reference_null_generator_hash,
-        development_manifest_hash=marked(material.development),
+        development_manifest_hash=marked(tried),
         contract_preseal_receipt_hash=sealed.receipt,
         contract_sealed_before_branches_pass=sealed.event_index < first,
         contract_sealed_event_index=sealed.event_index,
         first_branch_started_event_index=first,
         operator_frozen_before_confirmatory=sealed.event_index < first,
-        development_confirmatory_disjoint=not set(fresh) & set(material.development),
+        development_confirmatory_disjoint=not set(fresh) & set(tried),
         freshness_pass=len(set(fresh)) == len(fresh),
         channel_checks_pass=not defects,
         all_started_pairs_disclosed=_started(material.ledger, "null_branch") == 2 * len(pairs),
@@ -237,15 +243,20 @@ def _sham(material: Material) -> Sham:
     )
 
 
+def _instance(pair: PlayedPair) -> str:
+    """Digest of the sealed instance that both branches of a null pair play."""
+    return marked(next(iter(pair.arms.values())).episode.task)
+
+
 def _feedback_pair(material: Material, pair: PlayedPair) -> FeedbackPair:
-    fields = _pair(pair, material.registration.gate3_pair_randomization_distribution_hash)
+    fields = _pair(material, pair, material.registration.gate3_pair_randomization_distribution_hash)
     fields |= {arm: _branch(pair.arms[arm]) for arm in FEEDBACK}
     return FeedbackPair(**fields)
 
 
 def _sham_pair(material: Material, pair: PlayedPair) -> ShamPair:
     """A null branch reports its utility, since it is judged on its own instance."""
-    fields = _pair(pair, material.registration.sham_randomization_distribution_hash)
+    fields = _pair(material, pair, material.registration.sham_randomization_distribution_hash)
     for arm in NULL:
         played = pair.arms[arm]
         hit = float(material.null_hits.get(played.result.label, False))
@@ -253,7 +264,7 @@ def _sham_pair(material: Material, pair: PlayedPair) -> ShamPair:
     return ShamPair(**fields)
 
 
-def _pair(pair: PlayedPair, distribution: str) -> dict[str, Any]:
+def _pair(material: Material, pair: PlayedPair, distribution: str) -> dict[str, Any]:
     return {
         "pair_id": pair.label,
         "replacement_of": pair.replacement_of,
@@ -261,7 +272,7 @@ def _pair(pair: PlayedPair, distribution: str) -> dict[str, Any]:
         "randomization_distribution_hash": distribution,
         "randomization_draw_receipt_hash": f"sha256:{pair.receipt}",
         "assignment_frozen": True,
-        "independence_ok": True,
+        "independence_ok": material.plan.isolated,
     }
 
 
@@ -350,10 +361,9 @@ def branch_defects(material: Material) -> list[str]:
 
 
 def null_defects(material: Material) -> list[str]:
-    """The same for the null branches."""
-    return _defects(
-        material, [p for pair in material.null_pairs for p in pair.arms.values()], material.plan.agent
-    )
+    """The same for the null branches, those on which the fillers were tried among them."""
+    pairs = (*material.development, *material.null_pairs)
+    return _defects(material, [p for pair in pairs for p in pair.arms.values()], material.plan.agent)
 
 
 def is_iterative(material: Material) -> bool:
@@ -374,6 +384,8 @@ def _integrity(material: Material, told: Sequence[str]) -> Integrity:
     frozen = _found(ledger, "registration_frozen").event_index < first
     ledger.check()
     evidence = plan.evidence and bool(material.pairs)
+    # Sessions that may reach what is sealed, or each other, are not known to be independent draws.
+    independent = plan.isolated
     sealed = {
         "gate3_contract_preseal_receipt_hash": _found(ledger, "gate3_contract_sealed").receipt,
         "sham_contract_preseal_receipt_hash": _found(ledger, "null_contract_sealed").receipt,
@@ -394,9 +406,9 @@ def _integrity(material: Material, told: Sequence[str]) -> Integrity:
         challenger_contract_pass=not told,
         private_isolation_pass=plan.isolated,
         symmetric_verifier_pass=marked(contracts.evaluator(plan.design)) == marked(texts["verifier_hash"]),
-        inference_assumptions_pass=True,
-        feedback_inference_assumptions_pass=evidence,
-        sham_inference_assumptions_pass=evidence,
+        inference_assumptions_pass=independent,
+        feedback_inference_assumptions_pass=evidence and independent,
+        sham_inference_assumptions_pass=evidence and independent,
         familywise_budget_audit_pass=not rules.errors(r),
         recovery_ledger_complete=_started(ledger, "challenger") == len(material.challengers),
         astar_hash=found.astar.artifact_hash,

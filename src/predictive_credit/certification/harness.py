@@ -110,8 +110,9 @@ def certify(settings: Settings, to: Path, *, title: str | None = None) -> Audite
     Stopped where the agent is not there for now, and OutOfOrder if the folder holds another audit.
     """
     plan = settings.plan()
-    secret = _secret(to, settings.secret)
+    _known_secret(to, settings.secret)  # what cannot be gone on with is refused before anything is written
     with Ledger(to / "ledger.jsonl", clock=settings.clock) as ledger, _pausing() as stop:
+        secret = _secret(to, settings.secret)  # under the lock: of two that start at once, one draws it
         run = _Run(settings=settings, plan=plan, secret=secret, ledger=ledger, to=to, stop=stop)
         with tqdm(
             total=_episodes(plan.budget), desc=title, unit="episode", disable=title is None, file=sys.stderr
@@ -127,14 +128,10 @@ def _episodes(budget: Budget) -> int:
 
 def _secret(to: Path, given: bytes | None) -> bytes:
     """The run's secret: given, or kept from before, or drawn. Written for the owner's eyes alone."""
-    path = to / "secret"
-    if path.exists():
-        kept = _kept_secret(path)
-        if given is not None and given != kept:
-            raise OutOfOrder(
-                f"{to} was started with another secret; continue it with that one, or start elsewhere"
-            )
+    kept = _known_secret(to, given)
+    if kept is not None:
         return kept
+    path = to / "secret"
     secret = os.urandom(SECRET) if given is None else given
     to.mkdir(parents=True, exist_ok=True)
     # Whole or not at all: half a secret would seal nothing.
@@ -149,14 +146,24 @@ def _secret(to: Path, given: bytes | None) -> bytes:
     return secret
 
 
-def _kept_secret(path: Path) -> bytes:
-    """What an earlier start left. Raises Tampered for anything that is no secret of ours."""
+def _known_secret(to: Path, given: bytes | None) -> bytes | None:
+    """What an earlier start left, None without one. Raises Tampered for anything that is no secret of ours.
+
+    Raises OutOfOrder if another one is given.
+    """
+    path = to / "secret"
+    if not path.exists():
+        return None
     try:
         kept = bytes.fromhex(path.read_text().strip())
     except ValueError:
         kept = b""
     if not kept:
         raise Tampered(f"{path} is not the secret of a run, in hexadecimal; give another folder")
+    if given is not None and given != kept:
+        raise OutOfOrder(
+            f"{to} was started with another secret; continue it with that one, or start elsewhere"
+        )
     return kept
 
 
@@ -363,10 +370,13 @@ class _Run:
     def _recovers(
         self, control: Episode, result: Result, source: Result, canary: str, registration: Registration
     ) -> bool:
+        """Whether a positive control used a history in which there was something to recover."""
         if source.artifact is None or result.artifact is None:
             return False
         told, target = self.score(canary, result.artifact), self.score(canary, source.artifact)
-        return evidence.reaches(told, target, registration.epsilon)
+        baseline = self.score(canary, self.task(canary).baseline)
+        found = evidence.gains(target, baseline, registration.delta_min)
+        return found and evidence.reaches(told, target, registration.epsilon)
 
     def _played(
         self, episode: Episode, result: Result, label: str = "main", *, known: bool = False
@@ -415,17 +425,18 @@ class _Run:
             )  # fmt: skip
 
         tried = [f"development-{k:03d}" for k in range(1, DEVELOPMENT + 1)]
-        for label in tried:
-            self._pair(label, NULL, branch)
+        development = [self._pair(label, NULL, branch) for label in tried]
         budget, allowed = self.plan.budget.null_pairs, self.plan.replacements[1]
         played = self._pairs("null", budget, allowed, NULL, branch)
-        pairs = tuple(self._played_pair(one, one.label, known=True) for one in played)
+        pairs, beforehand = (
+            tuple(self._played_pair(one, one.label, known=True) for one in some)
+            for some in (played, development)
+        )
         self._record("null_branches_scored", [p for pair in pairs for p in pair.arms.values()])
         hits = {
             p.result.label: self._null_hit(pair.label, p, r) for pair in pairs for p in pair.arms.values()
         }
-        used = tuple(marked(self.task(label, known=True)) for label in tried)
-        return replace(material, null_pairs=pairs, null_hits=hits, development=used)
+        return replace(material, null_pairs=pairs, null_hits=hits, development=beforehand)
 
     def _null_hit(self, label: str, played: Played, registration: Registration) -> bool:
         if played.scores is None:

@@ -12,6 +12,7 @@ one that was not; the last event of a run, `bundle_written`, tells them. Until t
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -161,15 +162,21 @@ class Ledger:
             "payload": canonical.plain(payload),
         }
         event = Event(**fields, event_hash=event_hash(fields))
-        line = canonical.encode(event) + b"\n"
-        end = os.fstat(self._file).st_size
-        if os.write(self._file, line) != len(line):
-            os.ftruncate(self._file, end)
-            raise OSError(f"{self.path}: the disk took only a part of an event")
-        os.fsync(self._file)
+        self._write(canonical.encode(event) + b"\n")
         self._events.append(event)
         self._file_event(event)
         return event
+
+    def _write(self, line: bytes) -> None:
+        """All of a line, on disk, or nothing of it. Raises OSError with the file's name."""
+        end = os.fstat(self._file).st_size
+        try:
+            if os.write(self._file, line) != len(line):
+                os.ftruncate(self._file, end)
+                raise OSError(errno.ENOSPC, "the disk took only a part of an event")
+            os.fsync(self._file)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     def once(self, event_type: str, payload: Mapping[str, Any]) -> Event:
         """The event of this type, appended if there is none. Raises OutOfOrder if it says something else."""

@@ -21,16 +21,19 @@ LIMITS = (
     "Scores, the success of positive controls, validity and every attestation are taken as recorded. Digests "
     "bind them, and no score is measured again when a bundle is verified.",
     "Receipts are opaque texts. No registry has countersigned any: formal_certificate_issued is false "
-    "everywhere.",
+    "everywhere, and nobody counts how often a family was audited: its error budget holds for one audit, "
+    "and who repeats one until it certifies has spent it.",
     "Verified means honestly recorded and decided by the rules; a refuted claim verifies too.",
     "Null pairs are played on fresh instances whose first observations tell the answer, as the protocol "
     "allows; for a script that takes it they are equal by construction.",
-    "That units are independent and that inference may be drawn from them is asserted, not measured.",
-    "Isolation is attested for our own scripted agents alone, on the basis that each registration quotes. It "
-    "is no container, and no defence against code that attacks the interpreter. Whoever knows the secret "
-    "knows the sealed answer before the run; the agents are not given it.",
-    "The four tasks were made for this. Their scripted agents show what the protocol tells apart, and "
-    "discover nothing new.",
+    "That units are independent, and that inference may be drawn from them, is asserted where isolation is "
+    "attested, and is measured nowhere.",
+    "Isolation is attested for our own scripted agents, and for a model where its user says so, on the basis "
+    "that each registration quotes. It is no container, and no defence against code that attacks the "
+    "interpreter. Whoever knows the secret knows the sealed answer before the run; the agents are not given "
+    "it.",
+    "The four tasks were made for this. Their agents show what the protocol tells apart, and discover "
+    "nothing new.",
 )
 
 
@@ -193,11 +196,12 @@ def _counts(audit: Audit) -> Table:
 
 
 def _scope(audit: Audit) -> Table:
-    r, notes = audit.registration, audit.registration.notes
+    r = audit.registration
+    notes = r.notes if isinstance(r.notes, dict) else {}  # a record may hold anything
     rows = (
-        ("claim", r.claim_id),
-        ("model", r.model_id),
-        ("task", r.task_family_profile),
+        ("claim", str(r.claim_id)),
+        ("model", str(r.model_id)),
+        ("task", str(r.task_family_profile)),
         ("isolation attested", "yes" if audit.bundle.integrity.private_isolation_pass is True else "no"),
         ("isolation rests on", str(notes.get("isolation_basis", words.NONE_PRINTED))),
         ("web", words.spaced(str(audit.bundle.integrity.web_replay_scope))),

@@ -59,7 +59,13 @@ class Audit:
         """The task, by its registered profile; the profile itself for a family that none of ours is of."""
         profile = self.registration.task_family_profile
         known = tasks.DESIGNS.values()
-        return next((d.title for d in known if profile in (d.profile, d.formerly)), profile)
+        return next((d.title for d in known if profile in (d.profile, d.formerly)), str(profile))
+
+    @property
+    def model(self) -> str | None:
+        """The audited model by its configured name; None for a script."""
+        kind, name, *_ = (*str(self.registration.model_id).split(":"), "")
+        return name if kind == "model" else None
 
     @property
     def score(self) -> float | None:
@@ -167,7 +173,7 @@ class Audit:
             seen=str(self.bundle.gate1.astar.validity), held=_held(None if g is None else g.validity),
         )  # fmt: skip
         yield Gate(
-            gate="1 utility", name="gain over the baseline, lower end", asked=f">= {r.delta_min:.4g}",
+            gate="1 utility", name="gain over the baseline, lower end", asked=f">= {figure(r.delta_min)}",
             seen=UNTOLD if g is None else f"{g.gain.lower:.4f}",
             held=_held(None if g is None else g.gain_enough),
         )  # fmt: skip
@@ -185,13 +191,13 @@ class Audit:
             held=None if found is None else not hits,
         )  # fmt: skip
         yield Gate(
-            gate="2 recovery", name="a challenger's chance to, upper bound", asked=f"<= {r.rho:.4g}",
+            gate="2 recovery", name="a challenger's chance to, upper bound", asked=f"<= {figure(r.rho)}",
             seen=_bound(found, found is not None and bool(hits)),
             held=None if found is None or found.bound is None else found.bound <= r.rho,
         )  # fmt: skip
         yield Gate(
             gate="2 recovery", name="positive controls that recover, lower bound",
-            asked=f">= {r.positive_control_recall_min:.4g}", seen=_recall(found),
+            asked=f">= {figure(r.positive_control_recall_min)}", seen=_recall(found),
             held=None if found is None else found.recall_lower >= r.positive_control_recall_min,
         )  # fmt: skip
         objections = () if found is None else found.adequacy_reasons
@@ -206,12 +212,13 @@ class Audit:
         if self.bundle.gate3 is None:
             return
         yield Gate(
-            gate="3 feedback", name="null pairs differ, interval", asked=f"within +-{r.delta_sham:.4g}",
+            gate="3 feedback", name="null pairs differ, interval", asked=f"within +-{figure(r.delta_sham)}",
             seen=UNTOLD if found is None else interval(found.sham.difference),
             held=_held(None if found is None else found.sham.adequacy),
         )  # fmt: skip
         yield Gate(
-            gate="3 feedback", name="truthful minus neutral, interval", asked=f">= {r.delta_evidence:.4g}",
+            gate="3 feedback", name="truthful minus neutral, interval",
+            asked=f">= {figure(r.delta_evidence)}",
             seen=UNTOLD if found is None else interval(found.difference), held=_supported(found),
         )  # fmt: skip
 
@@ -242,6 +249,14 @@ def held(gate: Gate) -> str:
 def ends(found: Interval | None) -> list[float] | None:
     """Both ends of an interval; None for one that bounds nothing."""
     return None if found is None or not found.bounded else [found.lower, found.upper]
+
+
+def figure(value: Any) -> str:
+    """A registered number to four digits; what else a record may hold in its place is said to be none."""
+    try:
+        return f"{value:.4g}"
+    except (TypeError, ValueError, OverflowError):
+        return f"no number ({type(value).__name__})"
 
 
 def interval(found: Interval | None) -> str:

@@ -13,7 +13,9 @@ import ipaddress
 import socket
 import ssl
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -51,7 +53,8 @@ class Limits:
     redirects: int = 5
     bytes: int = 1_000_000  # of one page
     total_bytes: int = 10_000_000
-    timeout: float = 20.0  # seconds
+    timeout: float = 20.0  # seconds without a byte
+    deadline: float = 60.0  # seconds of one request, whatever comes
     loopback: bool = False
 
 
@@ -161,7 +164,8 @@ class Gateway:
         manifest = folder / "snapshot.json"
         kept = tables.read_json(manifest) if manifest.exists() else []
         self._pages = [tables.record_of(row, Page, manifest.name) for row in kept]
-        self._requests = sum(1 + len(page.redirects) for page in self._pages)
+        self._count = folder / "requests.json"  # hops and refused ones too, for a run that is gone on with
+        self._requests = int(tables.read_json(self._count)) if self._count.exists() else 0
 
     def snapshot(self) -> Snapshot:
         """What was recorded so far."""
@@ -190,7 +194,10 @@ class Gateway:
                 break
             if len(chain) > self._limits.redirects:
                 raise Denied("too many redirects")
-            chain.append(urljoin(chain[-1], hop.headers["location"]))
+            try:
+                chain.append(urljoin(chain[-1], hop.headers["location"]))
+            except ValueError:
+                raise Denied("it leads to what is no address") from None
         text = _text(hop.body, hop.headers.get("content-type", ""))
         data = text.encode()
         page = Page(
@@ -208,12 +215,18 @@ class Gateway:
         if self._requests >= self._limits.requests:
             raise Denied("no requests left")
         self._requests += 1
+        tables.write_json(self._count, self._requests)
         host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
         try:
             peer = _public(self._resolve(host, port), self._limits)
             room = self._limits.total_bytes - sum(page.size for page in self._pages)
-            return _request(parts, peer, port, self._limits, min(self._limits.bytes, room))
-        except (OSError, http.client.HTTPException) as error:
+            with _deadline(self._limits.deadline) as watch:
+                return _request(parts, peer, port, self._limits, min(self._limits.bytes, room), watch)
+        except (
+            OSError,
+            http.client.HTTPException,
+            UnicodeError,
+        ) as error:  # the last: a host that is no name
             raise Denied(f"not reached: {type(error).__name__}") from None
 
 
@@ -269,7 +282,39 @@ def _reached(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def _request(parts: SplitResult, peer: str, port: int, limits: Limits, most: int) -> _Hop:
+@contextmanager
+def _deadline(seconds: float) -> Iterator[Callable[[socket.socket], None]]:
+    """Hangs up a socket that is watched, however slowly it still gives bytes. Raises Denied then."""
+    expired = threading.Event()
+    timers: list[threading.Timer] = []
+
+    def hang_up(watched: socket.socket) -> None:
+        expired.set()
+        with suppress(OSError):
+            watched.shutdown(socket.SHUT_RDWR)
+
+    def watch(watched: socket.socket) -> None:
+        timers.append(threading.Timer(seconds, hang_up, (watched,)))
+        timers[-1].daemon = True
+        timers[-1].start()
+
+    try:
+        yield watch
+    finally:
+        for timer in timers:
+            timer.cancel()
+        if expired.is_set():  # what came until then is no page
+            raise Denied(f"it took longer than {seconds:g} seconds")
+
+
+def _request(
+    parts: SplitResult,
+    peer: str,
+    port: int,
+    limits: Limits,
+    most: int,
+    watch: Callable[[socket.socket], None],
+) -> _Hop:
     """GET without cookies or credentials, from the address that was checked and no other."""
     host = str(parts.hostname)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -280,6 +325,7 @@ def _request(parts: SplitResult, peer: str, port: int, limits: Limits, most: int
         connection = http.client.HTTPConnection(host, port, timeout=limits.timeout)
     try:
         connection.sock = _connect(parts.scheme, host, peer, port, limits.timeout)
+        watch(connection.sock)
         accepted = {
             "Accept": ", ".join(TYPES),
             "Accept-Encoding": "identity",
@@ -319,9 +365,13 @@ def _text(body: bytes, content_type: str) -> str:
     charset = next((p.partition("=")[2].strip('"') for p in parameters if p.startswith("charset=")), "utf-8")
     try:
         text = body.decode(charset)
-    except (LookupError, UnicodeDecodeError):
+        text.encode()  # some character sets decode to what no other can write
+    except (LookupError, UnicodeError):
         raise Denied("the page's characters cannot be read") from None
-    return _Visible.of(text) if kind == "text/html" else text
+    try:
+        return _Visible.of(text) if kind == "text/html" else text
+    except AssertionError:  # how the library's parser ends on some malformed declarations
+        raise Denied("the page's HTML cannot be read") from None
 
 
 @dataclass

@@ -240,8 +240,11 @@ class Voice:
 
 
 def is_number(value: Any) -> bool:
-    """A finite int or float; neither a bool nor NaN."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A finite int or float; neither a bool nor NaN, nor an integer that is larger than any float."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def number(value: Any, digits: int = 4, *, absent: str = UNDEFINED) -> str:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from predictive_credit import compose, config, streams, tables
@@ -58,6 +58,7 @@ class Command:
     secret_file: Path | None
     isolated: str | None  # why isolation is attested against the agent's own word
     web: tuple[str, ...] = ()  # pages that the main run is told of, and whose hosts it may read
+    overrides: tuple[str, ...] = ()  # of conf/, for a model's settings
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
@@ -87,7 +88,9 @@ def command(asked: Command) -> str:
     """Run what the command line asked for, or go on with it; the decision, gate by gate."""
     secret = None if asked.secret_file is None else _secret(asked.secret_file)
     kept = asked.to / REPLIES
-    with acting(asked.root, asked.agent, kept, task=asked.task, sites=asked.web) as agent:
+    with acting(
+        asked.root, asked.agent, kept, task=asked.task, sites=asked.web, overrides=asked.overrides
+    ) as agent:
         settings = Settings(
             task=asked.task, agent=agent, budget=asked.budget, secret=secret,
             attest_isolation=None if asked.isolated is None else True,
@@ -135,23 +138,37 @@ def certify(settings: Settings, to: Path, *, title: str | None) -> Audit:
 
 def _secret(file: Path) -> bytes:
     """The secret that a file holds, whatever its bytes are."""
-    if not file.is_file() or not (data := file.read_bytes()):
-        raise BadSource(f"{file} holds no secret; give a file with at least one byte, or leave it out")
-    return hashlib.sha256(data.strip()).digest()
+    data = file.read_bytes().strip() if file.is_file() else b""
+    if not data:
+        raise BadSource(f"{file} holds no secret; give a file with more than blanks, or leave it out")
+    return hashlib.sha256(data).digest()
 
 
 @contextmanager
-def acting(root: Path, name: str, replies: Path, *, task: str, sites: Sequence[str] = ()) -> Iterator[Agent]:
+def acting(
+    root: Path,
+    name: str,
+    replies: Path,
+    *,
+    task: str,
+    sites: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+) -> Iterator[Agent]:
     """The agent called so: our script, or a model of conf/agent whose replies are kept in a journal.
 
     The embedded model is held to the form of an answer by a grammar; a provider's is not.
     Raises BadConfig for the playbook, which writes explanations and cannot act.
     """
     if name == SCRIPTED:
+        if overrides:
+            raise BadConfig(
+                f"{' '.join(overrides)} was asked of the scripted agent, which has no settings; give --agent "
+                "a model"
+            )
         yield Script()
         return
     project = Project(root)
-    params = study_params.parse(compose.compose(root, [f"agent={name}"]), origin="conf/")
+    params = study_params.parse(compose.compose(root, [f"agent={name}", *overrides]), origin="conf/")
     chosen = params.agent
     if isinstance(chosen, config.Playbook):
         raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
@@ -164,9 +181,16 @@ def acting(root: Path, name: str, replies: Path, *, task: str, sites: Sequence[s
     with Journal(replies, agents.identity(chosen)) as kept, make as opened:
         model = _Model(chosen=chosen, make=opened, journal=kept, purse=purse)
         yield Asked(
-            ask=model.ask, identity=f"model:{chosen.name}", settings=settings,
+            ask=model.ask, identity=f"model:{chosen.name}:{_requested(chosen)}", settings=settings,
             kept=lambda text, held: kept.get(model.prompt(text, held)) is not None,
         )  # fmt: skip
+
+
+def _requested(chosen: config.ModelAgent | config.Provided) -> str:
+    """What is asked to answer: a provider's model id, or the embedded model's file."""
+    if isinstance(chosen, config.ModelAgent):
+        return f"{PurePosixPath(chosen.member).name}@sha256:{chosen.member_sha256[:12]}"
+    return chosen.model
 
 
 def _making(

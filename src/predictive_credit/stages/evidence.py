@@ -105,20 +105,7 @@ class Evidence:
 
     def outcomes_and_salts(self) -> tuple[tuple[Outcome, ...], dict[str, str]]:
         """The opened outcomes and the salts of their commitments."""
-        rows = tables.parse_csv(self.bytes("outcomes.csv"), "outcomes.csv")
-        try:
-            outcomes = tuple(
-                Outcome(
-                    state_id=r["state_id"],
-                    target=r["target"],
-                    value=float(r["value"]) if r["value"] else None,
-                    reason=r["reason"] or None,
-                )
-                for r in rows
-            )
-            return outcomes, {f"{r['state_id']}/{r['target']}": r["salt"] for r in rows}
-        except (KeyError, ValueError, TypeError) as error:
-            raise Tampered(f"outcomes.csv does not hold outcomes: {error}") from None
+        return tables.parse_outcomes(self.bytes("outcomes.csv"), "outcomes.csv")
 
     @property
     def config(self) -> StudyConfig:

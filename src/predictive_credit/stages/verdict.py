@@ -88,6 +88,11 @@ def _audit(target: Path) -> Verdict:
             v["reason"],
         )
     errors = tuple(f"{target}: {error}" for error in report.errors)
+    if report.levels.decision and not report.ok:
+        errors += (
+            f"{target}: yet every verdict is the replayed one, and every number to 1e-12 (the decision "
+            "level): another version or another Python may have written it",
+        )
     return Verdict(ok=report.ok, errors=errors, lines=lines, told=told)
 
 

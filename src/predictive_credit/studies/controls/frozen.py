@@ -240,16 +240,11 @@ def donors_of(folder: Path) -> dict[str, str]:
 
 def outcomes(folder: Path) -> tuple[Outcome, ...]:
     """The opened outcomes of the frozen study. Raises OutOfOrder where there are none."""
-    rows = tables.parse_csv(tables.read_bytes(folder / "outcomes.csv"), "outcomes.csv")
-    if not rows:
-        raise OutOfOrder(f"{folder / 'outcomes.csv'} holds no outcome; decide the study first")
-    return tuple(
-        Outcome(
-            state_id=row["state_id"], target=row["target"],
-            value=float(row["value"]) if row["value"] else None, reason=row["reason"] or None,
-        )
-        for row in rows
-    )  # fmt: skip
+    file = folder / "outcomes.csv"
+    found, _ = tables.parse_outcomes(tables.read_bytes(file), str(file))
+    if not found:
+        raise OutOfOrder(f"{file} holds no outcome; decide the study first")
+    return found
 
 
 def _states(folder: Path) -> tuple[State, ...]:
