@@ -222,11 +222,8 @@ class Gateway:
             room = self._limits.total_bytes - sum(page.size for page in self._pages)
             with _deadline(self._limits.deadline) as watch:
                 return _request(parts, peer, port, self._limits, min(self._limits.bytes, room), watch)
-        except (
-            OSError,
-            http.client.HTTPException,
-            UnicodeError,
-        ) as error:  # the last: a host that is no name
+        # A host that is no name ends in a UnicodeError when it is looked up.
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise Denied(f"not reached: {type(error).__name__}") from None
 
 
