@@ -287,7 +287,7 @@ class Asked:
         return "none", "autonomous_agent"
 
     def session(self, packet: Mapping[str, Any], files: Mapping[str, str]) -> Turn:
-        """Ask once. A reply without an action is the model's failure."""
+        """Ask once. A reply that is not the asked JSON object is the model's failure."""
         prompt = prompt_of(packet, files)
         receipt: dict[str, Any] = {"prompt_hash": canonical.digest_bytes(prompt.encode())}
         try:
@@ -309,17 +309,18 @@ class Asked:
 
 
 def _answer(reply: str, files: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The action as it was given, and the workspace with the candidate. Raises Malformed for no action.
+    """The action as it was given, and the workspace with the candidate. Raises Malformed for no answer.
 
-    An action that is there is read where every agent's is, so that a malformed one is the same offence.
+    The action itself is read where every agent's is, so that a malformed one is the same offence.
     """
     value = strict_json(_unfenced(reply))
-    if not isinstance(value, dict) or "action" not in value:
-        raise Malformed("must be a JSON object with an action")
+    if not isinstance(value, dict) or not {"action"} <= set(value) <= {"action", "payload", "candidate"}:
+        raise Malformed("must be an object with action, payload and candidate")
     kept = dict(files)
-    if (candidate := value.pop("candidate", None)) is not None:
-        kept[CANDIDATE] = json.dumps(candidate, sort_keys=True)
-    return json.dumps({"schema": "dcp_action_v1", "payload": {}} | value), kept
+    if value.get("candidate") is not None:
+        kept[CANDIDATE] = json.dumps(value["candidate"], sort_keys=True)
+    action = {"action": value["action"], "payload": value.get("payload", {})}
+    return json.dumps({"schema": "dcp_action_v1"} | action), kept
 
 
 def form_of(packet: Mapping[str, Any]) -> dict[str, Any]:
