@@ -61,7 +61,7 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     words = (
         "--freeze-only", "-m", "studies=table", f"pools.own.path={states}", "forecaster=priors",
         "forecaster.point=zero,mean", "inference.draws=100", f"hydra.sweep.dir={folder / 'sweep'}",
-        "hydra/job_logging=disabled", "hydra/hydra_logging=disabled",
+        "hydra/job_logging=none", "hydra/hydra_logging=none",
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
         patch.chdir(ROOT)
