@@ -123,6 +123,16 @@ def test_witnesses_are_the_best_hits_with_the_line_they_reached(sections: tuple[
     ]
 
 
+def test_a_gate_that_was_not_evaluated_is_said_to_be_and_lists_no_challenger(
+    sections: tuple[str, ...], broken: Audit
+) -> None:
+    assert broken.decision.gate2 is None
+    shown = " ".join("".join(ElementTree.fromstring(sections[3]).itertext()).split())
+    assert f"Gate 2 was not evaluated: {broken.decision.core.reason}." in shown
+    assert "Best challengers" not in sections[3]
+    assert "No challenger is a witness" not in sections[3]
+
+
 def test_counts_and_bounds_are_those_of_the_records(sections: tuple[str, ...]) -> None:
     counts = dict(cells(sections[1], "Counts"))
     assert (counts["challengers"], counts["positive controls"]) == ("96", "45")

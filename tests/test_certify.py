@@ -460,7 +460,7 @@ def test_the_stage_writes_a_bundle_its_metric_and_a_tab(params: config.Params, t
     assert tab.title == "Discovery audits"
     assert f'id="{tab.prefix}-title"' in tab.html
     assert "Device calibration, this run" in tab.html
-    assert "80 challengers" not in tab.html
+    assert ", committed" not in tab.html
     told = ledger.read(project.audit("device") / "ledger.jsonl")[-1].payload["secret"]
     assert told == hashlib.sha256(str(params.seed).encode()).hexdigest()
 

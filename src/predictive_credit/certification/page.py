@@ -109,7 +109,11 @@ def _section(one: Shown, prefix: str) -> str:
     d = audit.decision
     parts = (
         Part(heading="Gates", tables=(_gates(audit),)),
-        Part(heading="Challengers and witnesses", text=(_challenge(audit),), tables=(_witnesses(audit),)),
+        Part(
+            heading="Challengers and witnesses",
+            text=(_challenge(audit),),
+            tables=(_witnesses(audit),) if d.gate2 is not None else (),
+        ),
         Part(heading="Intervals and counts", tables=(*_intervals(audit), _counts(audit))),
         Part(heading="Scope", tables=(_scope(audit),)),
     )
@@ -139,11 +143,13 @@ def _said(gate: Gate) -> str:
 
 
 def _challenge(audit: Audit) -> str:
+    if audit.decision.gate2 is None:
+        return f"Gate 2 was not evaluated: {audit.decision.core.reason}."
     hits = audit.hits
     if hits:
         return (
-            f"{hits} challengers reach the line without the run's history. One is enough: the score shows no "
-            "discovery of this run."
+            f"{hits} {'challenger reaches' if hits == 1 else 'challengers reach'} the line without the run's "
+            "history. One is enough: the score shows no discovery of this run."
         )
     return "No challenger is a witness against the claim. The best of them, for comparison:"
 

@@ -173,13 +173,14 @@ def acting(
     if isinstance(chosen, config.Playbook):
         raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
     make = _making(chosen)
-    settings = agents.identity(chosen)
+    settings, design = agents.identity(chosen), tasks.design(task)  # a name that nothing has is refused
     if isinstance(chosen, config.ModelAgent):
-        tasks.design(task)  # a name that nothing has is refused
         settings |= {"held_to": form(task, sites)}
     purse = spending.purse(project, params, chosen, apart=replies)
     with Journal(replies, agents.identity(chosen)) as kept, make as opened:
-        model = _Model(chosen=chosen, make=opened, journal=kept, purse=purse)
+        # An answer that is cut off is none, whatever a card takes.
+        tokens = max(chosen.max_tokens, design.answer_tokens)
+        model = _Model(chosen=chosen, make=opened, journal=kept, purse=purse, max_tokens=tokens)
         yield Asked(
             ask=model.ask, identity=f"model:{chosen.name}:{_requested(chosen)}", settings=settings,
             kept=lambda text, held: kept.get(model.prompt(text, held)) is not None,
@@ -241,12 +242,13 @@ class _Model:
     make: Callable[[], Model | Provider]
     journal: Journal
     purse: Purse | None
+    max_tokens: int
 
     def prompt(self, text: str, held: Mapping[str, Any]) -> Prompt:
         """All that is sent; the seed follows from the text, in which each episode has its own tag."""
         grammar = model_agent.held_to(held) if isinstance(self.chosen, config.ModelAgent) else None
         return Prompt(
-            system=SYSTEM, user=text, grammar=grammar, max_tokens=self.chosen.max_tokens,
+            system=SYSTEM, user=text, grammar=grammar, max_tokens=self.max_tokens,
             temperature=self.chosen.temperature, top_p=self.chosen.top_p, seed=streams.unit_seed(0, text),
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ def tab(project: Project) -> tuple[Extra, ...]:
     if not runs:
         return ()
     shown = [read(path.parent, "this run") for path in runs]
-    shown += [read(folder) for folder in folders(project.audit_evidence)]
+    shown += [read(folder, "committed") for folder in folders(project.audit_evidence)]
     html = Markup("\n".join(page.sections(shown)))
     return (Extra(prefix=page.PREFIX, title=TITLE, html=html),)
 
@@ -49,24 +49,19 @@ def _rank(folder: Path) -> tuple[int, str]:
     return (ORDER.index(folder.name) if folder.name in ORDER else len(ORDER), folder.name)
 
 
-def read(folder: Path, where: str | None = None) -> Shown:
-    """A bundle for the page, told apart by its model and its challengers where nothing else is said.
-
-    Raises Tampered for one that does not verify.
-    """
+def read(folder: Path, where: str) -> Shown:
+    """A bundle for the page, with its model's name. Raises Tampered for one that does not verify."""
     report = verify(folder)
     if not report.ok:
         raise Tampered(f"{folder} does not verify: {'; '.join(report.errors)}; make it again")
     audit = reading.open_audit(folder)
-    if where is None:
-        by = "" if audit.model is None else f"by {audit.model}, "
-        where = f"{by}{len(audit.bundle.gate2.controls)} challengers"
-    return Shown(where=where, audit=audit)
+    by = () if audit.model is None else (f"by {audit.model}",)
+    return Shown(where=", ".join(word for word in (*by, where) if word), audit=audit)
 
 
 def write(folder: Path, to: Path) -> str:
     """The page of a folder's bundles."""
-    shown = [read(one) for one in folders(folder)]
+    shown = [read(one, "") for one in folders(folder)]
     if not shown:
         raise BadSource(f"{folder} holds no folder with a {MANIFEST}; give one that holds audits' bundles")
     tables.write_bytes(to, page.document(TITLE, shown, version=__version__).encode())

@@ -34,6 +34,7 @@ DESIGN = Design(
     grade="core",
     delta_min=0.02,
     kappa=0.1,
+    answer_tokens=1000,
     experiments=3,
     full=Budget(challengers=80, positive_controls=45),
     quick=Budget(challengers=6, positive_controls=8),

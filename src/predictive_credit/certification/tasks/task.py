@@ -62,6 +62,7 @@ class Design:
     delta_evidence: float = 0.34
     delta_sham: float = 0.17
     turns: int = 8  # sessions of an episode, one action each
+    answer_tokens: int = 400  # what the longest action and candidate take a model to write
     replaceable: float = 0.0  # share of the pairs that others may replace where infrastructure takes them
     formerly: str = ""  # the public audits' name for the family, which older records of ours bear too
 
