@@ -236,6 +236,15 @@ def test_a_models_replies_are_kept_and_it_is_not_asked_again(
     assert len(model.prompts) == 1
 
 
+def test_an_answer_may_take_the_tokens_that_its_task_needs(run: Run, tmp_path: Path, model: Nonsense) -> None:
+    for task, tokens in (("device", 400), ("knapsack", 1000)):
+        words = (task, "--agent", "smollm2", "agent.max_tokens=7", "--to", str(tmp_path / task))
+        assert run(*words)[0] == 0
+        assert model.prompts[-1].max_tokens == tokens
+        contracts = json.loads((tmp_path / task / "registration.json").read_text())["contracts"]
+        assert contracts["interface_hash"]["settings"]["max_tokens"] == tokens
+
+
 def test_an_embedded_model_is_loaded_once_a_run_and_freed_at_its_end(
     run: Run, tmp_path: Path, model: Nonsense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,12 +321,12 @@ def test_a_models_settings_are_overridden_by_words_and_its_id_is_registered(
             "agent.model=another",
             "--agent",
             "pro",
-            "agent.max_tokens=77",
+            "agent.max_tokens=777",
             "--to",
             str(tmp_path),
         )
         assert run(*words)[0] == 0
-    assert {(got.body["model"], got.body["max_tokens"]) for got in server.got} == {("another", 77)}
+    assert {(got.body["model"], got.body["max_tokens"]) for got in server.got} == {("another", 777)}
     registered = json.loads((tmp_path / "registration.json").read_text())["registration"]
     assert registered["model_id"] == "model:pro:another"
 

@@ -173,13 +173,13 @@ def acting(
     if isinstance(chosen, config.Playbook):
         raise BadConfig(f"agent {name} writes explanations and cannot act; give {SCRIPTED} or a model")
     make = _making(chosen)
-    settings, design = agents.identity(chosen), tasks.design(task)  # a name that nothing has is refused
+    # An answer that is cut off is none, whatever a card takes. A name that no task has is refused.
+    tokens = max(chosen.max_tokens, tasks.design(task).answer_tokens)
+    settings = agents.identity(chosen) | {"max_tokens": tokens}
     if isinstance(chosen, config.ModelAgent):
         settings |= {"held_to": form(task, sites)}
     purse = spending.purse(project, params, chosen, apart=replies)
     with Journal(replies, agents.identity(chosen)) as kept, make as opened:
-        # An answer that is cut off is none, whatever a card takes.
-        tokens = max(chosen.max_tokens, design.answer_tokens)
         model = _Model(chosen=chosen, make=opened, journal=kept, purse=purse, max_tokens=tokens)
         yield Asked(
             ask=model.ask, identity=f"model:{chosen.name}:{_requested(chosen)}", settings=settings,
