@@ -5,7 +5,7 @@ DEV := .venv-dev
 
 .PHONY: run test lint format lock params clean
 
-run: $(RUN)/installed ## the molecular study, from nothing to report/index.html
+run: $(RUN)/installed ## the studies, from nothing to report/index.html
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" && predictive-credit params --check && dvc repro && \
 	  echo "The decision and its evidence: report/index.html"
 

@@ -149,7 +149,7 @@ def controlled_view(
     )  # fmt: skip
 
 
-def control_view(study: Study, *, tasks: int = 4, seed: int = 7, draws: int = 60) -> StudyView:
+def control_view(study: Study, *, tasks: int = 4, seed: int = 7, draws: int = 100) -> StudyView:
     """One decided control of tasks x 2 label fractions x 2 seeds, with everything its contexts show."""
     sources = tuple(dict.fromkeys(s.source for s in study.contexts.values() if s is not None and s.source))
     names = ("linear", "nonlinear") if study.name == "mechanism" else tuple(f"task_{t}" for t in range(tasks))

@@ -225,12 +225,12 @@ def test_a_bad_forecast_is_refused_with_its_row(good, values, error, match):
     forecasts, outcomes = good
     changed = at(forecasts, 5, **values)
     with pytest.raises(error, match=match) as caught:
-        pc.contrast_table(changed, outcomes, seed=1, draws=10)
+        pc.contrast_table(changed, outcomes, seed=1, draws=100)
     if match.startswith("row"):
         assert f"row {forecasts.index[5]} " in str(caught.value)
     for function in (pc.decide, pc.contrast_table):
         with pytest.raises(error):
-            function(changed, outcomes, seed=1, draws=10)
+            function(changed, outcomes, seed=1, draws=100)
 
 
 def test_a_missing_column_is_named_beside_those_seen(good):
@@ -287,8 +287,9 @@ def test_settings_that_cannot_be_are_refused(good):
         BadConfig, match=r"no study 'tabula' can be read from two frames; there are .*molecular"
     ):
         pc.decide(*good, seed=1, study="tabula")
-    with pytest.raises(BadConfig, match="draws=0"):
-        pc.contrast_table(*good, seed=1, draws=0)
+    for draws in (0, 99, 200.5):
+        with pytest.raises(BadConfig, match=f"draws={draws}"):
+            pc.contrast_table(*good, seed=1, draws=draws)
 
 
 def test_importing_the_package_is_quick_and_loads_no_pandas():

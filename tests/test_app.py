@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import os
@@ -97,6 +98,23 @@ def opened(frozen: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 def commitment(project: Project) -> object:
     return tables.read_json(project.study(STUDY).metric("checks"))["commitment"]["status"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/vault/key")
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(pipeline, "run_all", full)
+    quiet = ("hydra/job_logging=none", "hydra/hydra_logging=none")
+    assert app.run(("studies=controlled", f"hydra.run.dir={tmp_path}", *quiet)) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        "error: studies=controlled: /vault/key: No space left on device; check the path and who may use it\n"
+    )
 
 
 class TestFreezeOnly:

@@ -182,6 +182,11 @@ def test_the_playbooks_sentence_states_its_number_with_the_words_sign(size: int,
         ("will rise from 0.81 to 0.83", None, None),  # levels
         ("will not rise by more than 0.01", None, None),
         ("at most +0.01", None, None),
+        ("a decrease by 1e-3", None, -0.001),
+        ("a rise of 1.5E-2", None, 0.015),
+        ("increase by 0.01-0.03", None, None),
+        ("increase by 0.01 to 0.03", None, None),
+        ("an increase of 0.02 or 0.03", None, None),
         ("a clear rise", None, None),
     ],
 )

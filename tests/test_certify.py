@@ -91,7 +91,7 @@ def test_an_audit_is_run_told_gate_by_gate_and_verifies(
         (("device", "--agent", "playbook"), "agent playbook writes explanations and cannot act"),
         (("device", "--agent", "nobody"), "cannot compose agent=nobody"),
         (("device", "--agent", "pro"), "needs a key and the environment variable"),
-        (("device", "--secret-file", "gone"), "gone holds no secret"),
+        (("device", "--secret-file", "gone"), "there is no secret file gone"),
         (("device", "--secret-file", "/dev/null"), "/dev/null holds no secret"),
         (("device", "agent.model=x"), "agent.model=x was asked of the scripted agent, which has no settings"),
         (("device", "--agent", "pro", "agent.colour=red"), "cannot compose agent=pro agent.colour=red"),
@@ -221,6 +221,7 @@ def test_a_models_replies_are_kept_and_it_is_not_asked_again(
     code, out, _ = run(*words)
     assert code == 0
     assert "core inconclusive (audit incomplete)" in out
+    assert "left no artifact (model_failure after 0 answered turns: unreadable: not JSON" in out
     assert outcome(tmp_path) == "model_failure"
     assert (tmp_path / certify.REPLIES).read_text().count('"text":"Hello!"') == len(model.prompts) == 1
     assert '"action": "experiment" or "finish"' in model.prompts[0].user

@@ -38,7 +38,7 @@ def test_params_load_into_frozen_records(root):
     ("path", "value", "sentence"),
     [
         (("inference", "draw"), 3, "inference.draw: unexpected keyword argument; seen 3"),
-        (("inference", "draws"), 0, "inference.draws: input should be greater than or equal to 1; seen 0"),
+        (("inference", "draws"), 0, "inference.draws: input should be greater than or equal to 100; seen 0"),
         (("forecaster", "kind"), "oracle", "forecaster: input tag 'oracle'"),
         (("studies", "molecular", "budgets"), [0.5, 1.5], "less than or equal to 1; seen 1.5"),
         (("studies", "molecular", "pool"), "tox22", "asks for pool 'tox22'; pools holds moleculeace"),
@@ -123,7 +123,7 @@ def test_what_hydra_can_run_passes_the_check(root, words):
         (["pool=tox21,csv"], "cannot compose pool=tox21,csv: "),
         (["hydra.run.dir=x", "seed"], "cannot compose seed: "),
         (["--cfg", "job", "forecaster="], "cannot compose forecaster=: "),
-        (["inference.draws=0"], "inference.draws: input should be greater than or equal to 1"),
+        (["inference.draws=0"], "inference.draws: input should be greater than or equal to 100"),
     ],
 )
 def test_what_hydra_cannot_run_is_one_sentence_before_it(root, words, sentence):

@@ -663,7 +663,16 @@ def test_a_population_of_the_users_own_has_no_size_to_fall_short_of():
     own = replace(scored, study=replace(scored.study, n_tasks=0, n_states=0))
     limits = report(own, scale="quick")["decision"]["limits"]
     assert not any("instead of" in limit or "states" in limit for limit in limits)
-    assert any("dozen clusters or fewer" in limit for limit in limits)
+    assert any("6 clusters or fewer" in limit for limit in limits)
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "said"), [(6, "6 clusters or fewer"), (7, "a dozen clusters or fewer")]
+)
+def test_how_far_an_interval_of_few_clusters_falls_short_is_said_by_their_number(endpoints: int, said: str):
+    limits = report(study(planted.reader, endpoints=endpoints), scale="quick")["decision"]["limits"]
+    assert [limit for limit in limits if "clusters or fewer" in limit and said in limit]
+    assert sum("clusters or fewer" in limit for limit in limits) == 1
 
 
 def test_words_for_tasks_are_the_studys_own():

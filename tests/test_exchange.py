@@ -20,7 +20,7 @@ from tests.samples import controlled_view, own_view, study_view
 
 @cache
 def molecular() -> StudyView:
-    return study_view(endpoints=2, draws=50)
+    return study_view(endpoints=2, draws=100)
 
 
 def changed(view: StudyView, **params: Any) -> StudyView:
@@ -49,7 +49,7 @@ def columns_of(table: Table) -> dict[str, list[str]]:
 
 class TestOneTable:
     def test_a_row_holds_the_studys_own_figures(self):
-        view = controlled_view(regimes=2, draws=50)
+        view = controlled_view(regimes=2, draws=100)
         found = exchange.rows(exchange.populations([exchange.cell(view, "here")]))
         assert [row["target"] for row in found] == [t.name for t in view.study.targets]
         for row in found:
@@ -173,7 +173,7 @@ class TestNames:
 
     def test_who_reads_cards_out_of_texts_is_part_of_the_generator_where_somebody_does(self):
         views = {
-            "controlled": controlled_view(regimes=2, draws=50), "molecular": molecular(),
+            "controlled": controlled_view(regimes=2, draws=100), "molecular": molecular(),
         }  # fmt: skip
         found = {}
         for name, view in views.items():

@@ -40,6 +40,7 @@ from predictive_credit.studies.molecular import execute as execution
 from predictive_credit.studies.molecular import features as molecular_features
 from predictive_credit.studies.molecular import states as molecular
 from predictive_credit.studies.molecular.config import MolecularConfig
+from predictive_credit.studies.study import Study
 from tests import small_pool
 from tests.small_project import N_STATES, Reader, decided, project, use, write_table
 
@@ -301,6 +302,33 @@ class TestOrder:
             OutOfOrder, match=f"1 forecasts are not what their replies say, first {first.unit_id}"
         ):
             freeze.run(made, params, NAME)
+
+    def test_a_reply_that_is_not_the_journals_blocks_the_freeze_although_its_forecast_follows(self, at):
+        made, params = at("forecast")
+        first, second, *rest = tables.read_records(made.study(NAME).forecasts, Answer)
+        moved = replace(first, reply=second.reply, forecasts=tuple(
+            replace(forecast, unit_id=first.unit_id) for forecast in second.forecasts
+        ))  # fmt: skip
+        assert moved.reply.text != first.reply.text
+        tables.write_records(made.study(NAME).forecasts, [moved, second, *rest], scale="quick")
+        with pytest.raises(
+            Tampered, match=f"the reply to {first.unit_id} is not the one in .*forecast.jsonl"
+        ):
+            freeze.run(made, params, NAME)
+
+    @pytest.mark.parametrize("what", ["rule", "scoring code", "params"])
+    def test_nothing_is_decided_by_another_rule_code_or_params_than_were_frozen(self, at, monkeypatch, what):
+        made, params = at("decided")
+        before = made.study(NAME).metric("decision").read_bytes()
+        if what == "rule":
+            monkeypatch.setattr(Study, "rule_source", property(lambda study: b"# as we like it"))
+        elif what == "scoring code":
+            monkeypatch.setattr(freeze, "scoring_digest", lambda study: "of something else")
+        else:
+            params = replace(params, seed=params.seed + 1)
+        with pytest.raises(OutOfOrder, match=f"{NAME}: {what} changed after the freeze; restore"):
+            decide.run(made, params, NAME)
+        assert made.study(NAME).metric("decision").read_bytes() == before
 
     def test_a_ledger_that_does_not_end_with_a_freeze_opens_nothing(self, at):
         made, params = at("frozen")

@@ -1094,9 +1094,9 @@ def test_text_stands_out_from_its_ground_in_both_schemes(opened: Any, scheme: st
 def test_three_full_studies_open_and_answer_quickly(chromium: Any, tmp_path: Path):
     file = tmp_path / "full.html"
     full = [
-        controlled_view(regimes=6, seeds=20, scale="full", draws=20),
-        study_view(endpoints=12, scale="full", draws=20),
-        tabular_view(tasks=24, scale="full", draws=20),
+        controlled_view(regimes=6, seeds=20, scale="full", draws=100),
+        study_view(endpoints=12, scale="full", draws=100),
+        tabular_view(tasks=24, scale="full", draws=100),
     ]
     assert [len(view.plan) for view in full] == [900, 504, 2304]
     file.write_text(page.render(full, version="1"), encoding="utf-8")

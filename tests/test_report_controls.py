@@ -122,7 +122,7 @@ def test_checks_name_the_contexts_they_compare_where_these_are_others(html: str)
 
 
 def test_the_curve_is_drawn_per_target_and_says_its_numbers():
-    view = control_view(GRADIENT, tasks=3, draws=20)
+    view = control_view(GRADIENT, tasks=3, draws=100)
     shown = controls.instrument(view, "s1")
     assert shown is not None
     assert len(shown.figures) == len(shown.tables) == len(view.study.targets) == 2
@@ -136,7 +136,7 @@ def test_the_curve_is_drawn_per_target_and_says_its_numbers():
 
 
 def test_a_context_nobody_has_words_for_is_shown_like_any():
-    view = control_view(REPLAY, tasks=2, draws=20)
+    view = control_view(REPLAY, tasks=2, draws=100)
     name: Any = "brand_new"  # no Context that the records know
     units = tuple(replace(u, context=name) if u.context == "S" else u for u in view.plan)
     levels, contrasts = (view.metrics[key]["roc_auc"] for key in ("contexts", "contrasts"))

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from predictive_credit import canonical, ledger, tables
-from predictive_credit.errors import BadSource, OutOfOrder
-from predictive_credit.stages import evidence
+from predictive_credit.errors import BadSource, OutOfOrder, Tampered
+from predictive_credit.stages import evidence, report
 from predictive_credit.stages.bundle import pack
 from predictive_credit.stages.evidence import BESIDE, MANIFEST
 from predictive_credit.stages.verify import verify, verify_evidence
@@ -225,6 +225,16 @@ def test_a_forgery_with_mended_checksums_is_found_by_replay(copy, name, change):
 def test_mending_checksums_alone_changes_nothing(copy):
     forge(copy, "usage.jsonl", lambda data: data)
     assert named(copy) == []
+
+
+def test_the_page_is_not_made_of_a_bundle_that_does_not_verify(copy, tmp_path):
+    file = copy / "metrics" / "contrasts.json"
+    file.write_bytes(file.read_bytes().replace(b'"mean": 0', b'"mean": 9', 1))
+    with pytest.raises(
+        Tampered, match=r"does not verify: .*metrics/contrasts.json.*; give a bundle that does"
+    ):
+        report.write_page(tmp_path, [copy], tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_second_answer_to_a_unit_is_named(copy):

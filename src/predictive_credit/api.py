@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from predictive_credit.config import Inference
+from predictive_credit.config import LEAST_DRAWS, Inference
 from predictive_credit.decisions import Decision
 from predictive_credit.errors import BadConfig, BadSource, Unpaired
 from predictive_credit.panel import Panel
@@ -162,8 +162,11 @@ def _bounded(target: Target, bounds: Mapping[str, Bounds]) -> Target:
 
 
 def _inference(draws: int, level: float) -> Inference:
-    if draws < 1 or not 0.5 < level < 1.0:
-        raise BadConfig(f"draws is at least 1 and level between 0.5 and 1; seen draws={draws}, level={level}")
+    if not isinstance(draws, int) or draws < LEAST_DRAWS or not 0.5 < level < 1.0:
+        raise BadConfig(
+            f"draws is a whole number from {LEAST_DRAWS} on and level between 0.5 and 1; seen draws={draws}, "
+            f"level={level}"
+        )
     return Inference(draws=draws, level=level)
 
 

@@ -156,7 +156,7 @@ def _words(text: str) -> str:
 
 
 _SIGN: Final = r"(?:[+\-−–]|minus\s+|plus\s+|negative\s+)?"
-_NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)"
+_NUMBER: Final = r"(?:(?:\d+(?:\.\d+)?|\.\d+)(?:e[+\-]?\d+)?)"
 _SIGNED: Final = re.compile(rf"(?P<sign>{_SIGN})(?P<number>{_NUMBER})", re.IGNORECASE)
 _SHARE: Final = r"(?:%|per\s?cent|percentage(?:\s+points?)?|points?\b|pp\b)"
 # Words of direction, and words of value, whose direction is that of the target's better side. The loss
@@ -174,6 +174,7 @@ _NOT_A_POINT: Final = re.compile(
     rf"|\bfrom\s+[+\-−]?{_NUMBER}\s+to\b",
     re.IGNORECASE,
 )
+_ANOTHER: Final = re.compile(rf"\s*(?:[\-–−]|to\b|or\b)\s*{_NUMBER}", re.IGNORECASE)  # "0.01-0.03"
 _NEGATION: Final = re.compile(r"\b(?:not|no|never|neither|nor|hardly)\b|n't\b", re.IGNORECASE)
 _REASON: Final = re.compile(r"\b(?:because|since|due to|owing to|thanks to)\b", re.IGNORECASE)
 _LEVEL_OF_INTERVAL: Final = re.compile(r"\b\d+\s?%(?=[^.;]{0,20}\binterval)", re.IGNORECASE)
@@ -242,6 +243,8 @@ def _number(passage: str, card: Card, target: Target, among: Sequence[Target]) -
     found = _first(rf"(?<![\w.])(?<!\d,){_SIGN}{_NUMBER}", text, target)
     if found is None or (needs_unit and not found["unit"]) or _NOT_A_POINT.search(text[: found.end() + 4]):
         return None
+    if _ANOTHER.match(text, found.end()):
+        return None
     return _signed(found["amount"], _direction(text[: found.start()], card, target, among), target)
 
 
@@ -249,7 +252,7 @@ def _first(amount: str, text: str, target: Target) -> re.Match[str] | None:
     """The first amount with the target's own unit, else the first that has no other."""
     own = _unit(target)
     foreign = "" if own == _SHARE else rf"(?!\s*{_SHARE})"
-    pattern = rf"(?P<amount>{amount})(?!\.?\d|,\d)(?P<unit>\s*{own})?{foreign}"
+    pattern = rf"(?P<amount>{amount})(?!\.?\d|,\d|e[+\-]?\d)(?P<unit>\s*{own})?{foreign}"
     found = list(re.finditer(pattern, text, re.IGNORECASE))
     return next((match for match in found if match["unit"]), found[0] if found else None)
 

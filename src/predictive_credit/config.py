@@ -408,11 +408,14 @@ class Prices:
     models: Mapping[str, Price]
 
 
+LEAST_DRAWS = 100  # fewer bound nothing; the studies take 10,000
+
+
 @dataclass(config=STRICT, kw_only=True, frozen=True)
 class Inference:
     """Bootstrap settings; digested into the freeze record with the rule."""
 
-    draws: Positive
+    draws: Annotated[int, Field(ge=LEAST_DRAWS)]
     level: Annotated[float, Field(gt=0.5, lt=1)]  # two-sided, e.g. 0.95
 
 

@@ -6,6 +6,7 @@ off, and only the units without a reply are asked.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -99,7 +100,7 @@ class Journal:
         return len(self._replies)
 
     def _key(self, prompt_digest: str) -> str:
-        return canonical.digest({"prompt": prompt_digest, "asked": self._identity})
+        return key(prompt_digest, self._identity)
 
     def _lock(self) -> None:
         try:
@@ -124,8 +125,19 @@ class Journal:
         end = os.fstat(self._file).st_size
         if os.write(self._file, lines) != len(lines):
             os.ftruncate(self._file, end)
-            raise OSError(f"{self.path}: the disk took only a part of the reply of {last}")
+            raise OSError(errno.ENOSPC, f"the disk took only a part of the reply of {last}", str(self.path))
         os.fsync(self._file)
+
+
+def key(prompt_digest: str, identity: Mapping[str, Any]) -> str:
+    """What the reply to a prompt is filed under, given the settings of who is asked."""
+    return canonical.digest({"prompt": prompt_digest, "asked": canonical.plain(identity)})
+
+
+def by_key(path: Path) -> dict[str, Reply]:
+    """The replies in a journal by their keys, without its lock. Raises Tampered."""
+    whole, _ = _split(path.read_bytes() if path.exists() else b"")
+    return {key: reply for key, reply, _ in _entries(whole, path)}
 
 
 def replies(path: Path) -> Iterator[Reply]:

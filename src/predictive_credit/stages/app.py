@@ -79,6 +79,10 @@ def _job(composed: object, *, freeze_only: bool) -> Job:
     except PredictiveCreditError as error:
         again = f" ({resume}, with the same words otherwise)" if isinstance(error, Stopped) else ""
         print(f"error: {asked}: {error}{again}", file=sys.stderr)
+    except OSError as error:
+        if (path := error.filename2 or error.filename) is None:
+            raise
+        print(f"error: {asked}: {path}: {error.strerror}; check the path and who may use it", file=sys.stderr)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"run the same words with {resume}") from None
     return Job(folder=folder, sweep=sweep, asked=asked, params=params, ended=ended)

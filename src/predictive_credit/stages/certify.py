@@ -102,7 +102,19 @@ def command(asked: Command) -> str:
             look(settings)
         audit = certify(settings, asked.to, title=asked.task)
     folder = asked.to / "bundle"
-    return f"{audit.text()}\n\n{folder}: check it with `predictive-credit verify {folder}`"
+    return f"{audit.text()}\n{_ended(asked.to)}\n{folder}: check it with `predictive-credit verify {folder}`"
+
+
+def _ended(to: Path) -> str:
+    """How the main run ended where it left nothing to recover; empty where it left an artifact."""
+    main = tables.read_json(to / "episodes" / "main.json")["result"]
+    if main["artifact"] is not None:
+        return ""
+    after = f"after {_count(len(main['turns']), 'answered turn')}"
+    return (
+        f"\nThe main run left no artifact ({main['outcome']} {after}: {main['reason']}), so nobody was asked "
+        "to recover it.\n"
+    )
 
 
 def look(settings: Settings) -> None:
@@ -138,6 +150,8 @@ def certify(settings: Settings, to: Path, *, title: str | None) -> Audit:
 
 def _secret(file: Path) -> bytes:
     """The secret that a file holds, whatever its bytes are."""
+    if not file.exists():
+        raise BadSource(f"there is no secret file {file}; give one that is there, or leave it out")
     data = file.read_bytes().strip() if file.is_file() else b""
     if not data:
         raise BadSource(f"{file} holds no secret; give a file with more than blanks, or leave it out")

@@ -10,7 +10,7 @@ import pandas as pd
 from predictive_credit import canonical, config, tables
 from predictive_credit.ledger import Phase
 from predictive_credit.records import Target
-from predictive_credit.stages import evidence, shell
+from predictive_credit.stages import evidence, freeze, shell
 from predictive_credit.stages.evidence import Evidence
 from predictive_credit.stages.paths import RECALIBRATION, Project, StudyPaths
 from predictive_credit.stages.verify import integrity
@@ -23,6 +23,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
     paths = project.study(name)
     events = shell.read_ledger(paths.ledger("opened"))
     found = evidence.workspace(project, name)
+    freeze.check_unchanged(name, found.freeze, params, shell.study(project, params, name)[0])
     opened = Evidence(found.where, {**found.files, "ledger.jsonl": tables.encode_lines(events)})
     scored = opened.scored()
     metrics = evaluate(

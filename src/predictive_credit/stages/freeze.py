@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,24 @@ from predictive_credit import (
     decisions,
     equivalence,
     exact,
+    journal,
     panel,
     prompts,
+    records,
     scoring,
     streams,
     tables,
+    wording,
 )  # fmt: skip
 from predictive_credit.errors import OutOfOrder, Tampered
 from predictive_credit.forecasters import forecaster, json_object, possible, sentence
 from predictive_credit.ledger import Phase
 from predictive_credit.models import providers
 from predictive_credit.records import Answer, BurnIn, Target, Unit, UnitKind
-from predictive_credit.stages import openings, shell, stimuli
+from predictive_credit.stages import forecast, openings, shell, stimuli
 from predictive_credit.stages.paths import Project, StudyPaths
 from predictive_credit.studies import evaluation, summaries
+from predictive_credit.studies import study as study_module
 from predictive_credit.studies.study import Study
 
 # Everything a prompt, a reply or an outcome came from. The names are the bundle's file names.
@@ -42,8 +46,8 @@ FROZEN = (
 
 # What turns replies and outcomes into figures. An edit after the freeze is another freeze.
 SCORING = (
-    sentence, json_object, possible, forecaster, cards, streams, scoring, bootstrap, panel, contrasts,
-    equivalence, exact, checks, decisions, evaluation, summaries,
+    records, tables, wording, sentence, json_object, possible, forecaster, cards, streams, scoring, bootstrap,
+    panel, contrasts, equivalence, exact, checks, decisions, study_module, evaluation, summaries,
 )  # fmt: skip
 
 
@@ -61,6 +65,7 @@ def run(project: Project, params: config.Params, name: str) -> str:
             f"{name}: {len(misread)} forecasts are not what their replies say, first {misread[0]}; "
             f"read the replies again with `dvc repro -f -s forecast@{name}`"
         )
+    check_as_answered(name, paths, answers, params.forecaster, burn_in)
     resolved = sorted({a.reply.model_resolved for a in answers if a.reply.model_resolved is not None})
     check_one_model(name, resolved, params.forecaster.acknowledged_models)
     digests = {file: canonical.digest_file(paths.data / file) for file in FROZEN}
@@ -142,6 +147,40 @@ def check_answered(name: str, plan: Sequence[Unit], answers: Sequence[Answer]) -
         raise Tampered(f"{name}: forecasts.jsonl answers {twice} more than once; the first reply stands")
     if strangers := {a.unit_id for a in answers} - {u.id for u in plan}:
         raise Tampered(f"{name}: forecasts.jsonl answers a unit that was not planned: {min(strangers)}")
+
+
+def check_as_answered(
+    name: str, paths: StudyPaths, answers: Sequence[Answer], chosen: config.Forecaster, burn_in: BurnIn
+) -> None:
+    """Raise Tampered if a reply is not the one in the journal: the first that came is the one that counts.
+
+    Forecasts that are looked up in a file were never asked for, and have no journal.
+    """
+    if isinstance(chosen, config.Filed):
+        return
+    held, identity = journal.by_key(paths.journal("forecast")), forecast.identity(chosen, burn_in)
+    for answer in answers:
+        reply = held.get(journal.key(answer.prompt_digest, identity))
+        if reply is None or reply.text != answer.reply.text:
+            raise Tampered(
+                f"{name}: the reply to {answer.unit_id} is not the one in {paths.journal('forecast')}; "
+                f"restore the file, or read the replies again with `dvc repro -f -s forecast@{name}`"
+            )
+
+
+def check_unchanged(name: str, record: Mapping[str, Any], params: config.Params, study: Study) -> None:
+    """Raise OutOfOrder unless rule, scoring code and params are those of the freeze record."""
+    now = {
+        "rule": canonical.digest_bytes(study.rule_source),
+        "scoring code": scoring_digest(study),
+        "params": frozen_params(params, name),
+    }
+    frozen = {"rule": record["rule"]["sha256"], "scoring code": record["scoring"], "params": record["params"]}
+    if changed := [what for what, value in now.items() if value != frozen[what]]:
+        raise OutOfOrder(
+            f"{name}: {' and '.join(changed)} changed after the freeze; restore what was frozen, or plan the "
+            "study anew under another name"
+        )
 
 
 def unfaithful(

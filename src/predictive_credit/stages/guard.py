@@ -15,6 +15,9 @@ def guarded(action: Callable[[], int]) -> int:
     except PredictiveCreditError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # who reads has seen enough
+        sys.stdout = None  # or the interpreter flushes into it once more
+        return 1
     except OSError as error:
         if (path := error.filename2 or error.filename) is None:
             raise

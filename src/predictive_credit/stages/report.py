@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from predictive_credit import __version__, config, tables
-from predictive_credit.errors import OutOfOrder
+from predictive_credit.errors import OutOfOrder, Tampered
 from predictive_credit.report.page import Extra, render
 from predictive_credit.report.view import StudyView
 from predictive_credit.stages import certify_evidence, coverage_evidence, evidence, guard
 from predictive_credit.stages.evidence import FILES, Evidence
 from predictive_credit.stages.paths import RECALIBRATION, Project
+from predictive_credit.stages.verify import verify_evidence
 from predictive_credit.studies import params as study_params
 from predictive_credit.studies.recalibration import recalibration
 
@@ -26,13 +27,20 @@ def run(project: Project, params: config.Params) -> str:
 
 
 def write_page(root: Path, bundles: Sequence[Path], to: Path | None) -> str:
-    """Write the page of a project's studies, or of bundles."""
+    """Write the page of a project's studies, or of bundles. Raises Tampered for one that does not verify."""
     project = Project(root)
     if bundles:
         folders = {folder.resolve(): folder for folder in bundles}.values()
-        return write([evidence.bundle(folder) for folder in folders], to or project.page)
+        return write([_verified(folder) for folder in folders], to or project.page)
     found = [evidence.workspace(project, name) for name in study_params.load(project.params).studies]
     return write(found, to or project.page, tabs(project))
+
+
+def _verified(folder: Path) -> Evidence:
+    found = evidence.bundle(folder)
+    if findings := verify_evidence(found):
+        raise Tampered(f"{folder} does not verify: {findings[0]}; give a bundle that does")
+    return found
 
 
 def tabs(project: Project) -> tuple[Extra, ...]:

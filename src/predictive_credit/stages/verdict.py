@@ -99,6 +99,7 @@ def _audit(target: Path) -> Verdict:
 def _studies(target: Path) -> Verdict:
     # Here and not above: who verifies an audit needs no study, no forecaster and no model.
     from predictive_credit.stages import verify as studies  # noqa: PLC0415
+    from predictive_credit.stages.freeze import scoring_digest  # noqa: PLC0415
 
     try:
         found, findings = studies.verify(target)
@@ -108,6 +109,11 @@ def _studies(target: Path) -> Verdict:
             f"{one.where}: {len(one.files)} files hold; {name} ({decisions[name]['scale']}) "
             f"replays to {decisions[name]['status']}; ledger head {one.ledger[-1].hash}"
             for name, one in decided.items()
+        ) + tuple(
+            f"{one.where}: frozen under other code that reads and scores than this, which gives the same "
+            "figures"
+            for one in decided.values()
+            if one.freeze["scoring"] != scoring_digest(one.study)
         )
     except PredictiveCreditError as error:
         return _refused(target, str(error), audit=False)

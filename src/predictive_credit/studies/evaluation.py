@@ -43,7 +43,7 @@ Pair = tuple[str, str]  # other context, matched context
 ByPair = Mapping[str, Contrast]
 Contrasts = Mapping[str, Mapping[str, ByPair]]  # by target, measure and pair
 
-FEW_CLUSTERS = 12
+FEW_CLUSTERS, FEWEST_CLUSTERS = 12, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +270,10 @@ def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]
     absent = ", ".join(c for c in study.contexts if c not in panel.contexts)
     words = study.task_words[len(panel.tasks) != 1]
     few = f"{len(panel.tasks)} {words} instead of {study.n_tasks}: too few to confirm or exclude much."
+    least = (
+        f"With {FEWEST_CLUSTERS} clusters or fewer the percentile interval covers some 65 to 85 % where it "
+        "says 95 %, and its gates and checks err as much; the t interval on cluster means stands beside it."
+    )
     narrow = (
         "With a dozen clusters or fewer the percentile interval covers about 90 % where it says 95 %; "
         "the t interval on cluster means stands beside it."
@@ -277,7 +281,7 @@ def notes(panels: Panels, study: Study, contrasts: Contrasts) -> tuple[str, ...]
     sentences = (
         (absent, f"Not asked: {absent}; gates that need it saw nothing and did not hold."),
         (len(panel.tasks) < study.n_tasks, few),
-        (clusters <= FEW_CLUSTERS, narrow),
+        (clusters <= FEW_CLUSTERS, least if clusters <= FEWEST_CLUSTERS else narrow),
         (undefined, f"{undefined} of {n_outcomes} outcomes are undefined; see worst and best case."),
         (fallbacks, f"{fallbacks} of {panel.point.size} forecasts are the fallback and count as forecasts."),
     )
