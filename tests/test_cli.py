@@ -86,7 +86,7 @@ def test_a_word_that_no_command_takes_is_refused(capsys, words):
         (("plan", "molecule"), "no study 'molecule'; conf/ composes controlled, molecular, tabular"),
         (("plan", "molecular", "scale=huge"), "cannot compose scale=huge"),
         (("verify", "nowhere"), "nowhere is neither a project"),
-        (("bundle", "molecular", "--root", "nowhere"), "cannot bundle before it is decided"),
+        (("bundle", "molecular", "--root", "nowhere"), "nowhere/params.yaml does not exist"),
         (("plan", "--root", "nowhere"), "holds no config.yaml; run from the project's root"),
         (
             ("run", "pool=csv"),

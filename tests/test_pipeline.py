@@ -15,7 +15,7 @@ import yaml
 
 from predictive_credit import tables, vault
 from predictive_credit.config import CsvPool, Params
-from predictive_credit.errors import OutOfOrder, Sealed, Tampered
+from predictive_credit.errors import BadConfig, OutOfOrder, Sealed, Tampered
 from predictive_credit.journal import Journal
 from predictive_credit.records import Answer, Outcome, PromptText, Unit
 from predictive_credit.stages import burn_in as burn_in_stage
@@ -337,6 +337,17 @@ class TestOrder:
             paths.ledger("frozen").write_bytes(spoiled)
             with pytest.raises(Sealed, match="does not end with a freeze"):
                 open_stage.run(made, params, NAME)
+
+
+def test_a_study_whose_states_have_no_donor_ends_before_anything_is_executed_or_asked(tmp_path, monkeypatch):
+    monkeypatch.setenv("PREDICTIVE_CREDIT_VAULT", str(tmp_path / "vault"))
+    made, params = project(tmp_path / "p")
+    chosen = params.studies[NAME]
+    assert isinstance(chosen, MolecularConfig)
+    alone = replace(params, studies={NAME: replace(chosen, seeds=(1,))})
+    with pytest.raises(BadConfig, match=r"has one seed \(1\), so no other state can lend it an explanation"):
+        run_until(made, alone, states)
+    assert not made.study(NAME).states.exists()
 
 
 class TestAskedOnce:

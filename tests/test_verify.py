@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from predictive_credit import canonical, ledger, tables
-from predictive_credit.errors import BadSource, OutOfOrder, Tampered
+from predictive_credit.errors import BadConfig, BadSource, OutOfOrder, Tampered
 from predictive_credit.stages import evidence, report
 from predictive_credit.stages.bundle import pack
 from predictive_credit.stages.evidence import BESIDE, MANIFEST
@@ -268,6 +268,12 @@ def test_an_undecided_study_cannot_be_bundled_and_leaves_nothing(tmp_path):
     made, _ = project(tmp_path / "p")
     with pytest.raises(OutOfOrder, match="cannot bundle before it is decided"):
         pack(made, "molecular", tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_study_that_the_project_does_not_have_is_named_and_not_called_undecided(study, tmp_path):
+    with pytest.raises(BadConfig, match=r"no study 'molecula' in .*params.yaml; it holds molecular"):
+        pack(study[0], "molecula", tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()
 
 

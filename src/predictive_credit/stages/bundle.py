@@ -9,17 +9,22 @@ from pathlib import Path
 import yaml
 
 from predictive_credit import tables
-from predictive_credit.errors import BadSource, OutOfOrder
+from predictive_credit.errors import BadConfig, BadSource, OutOfOrder
 from predictive_credit.stages import evidence
 from predictive_credit.stages.evidence import FILES, MANIFEST
 from predictive_credit.stages.paths import Project
+from predictive_credit.studies import params as study_params
 
 
 def pack(project: Project, study: str, destination: Path) -> Path:
     """Write the bundle of a decided study; the destination appears whole or not at all.
 
-    Raises OutOfOrder while the study is undecided, BadSource if something else is in the way.
+    Raises OutOfOrder while the study is undecided, BadSource if something else is in the way, BadConfig
+    for a study that the project does not have.
     """
+    held = study_params.load(project.params).studies
+    if study not in held:
+        raise BadConfig(f"no study {study!r} in {project.params}; it holds {', '.join(sorted(held))}")
     found = evidence.workspace(project, study)
     if missing := [name for name in FILES if name not in found.files]:
         raise OutOfOrder(

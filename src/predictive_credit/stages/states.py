@@ -11,10 +11,11 @@ from predictive_credit.studies import params as study_params
 
 
 def run(project: Project, params: config.Params, name: str) -> str:
-    """Write states.jsonl."""
+    """Write states.jsonl. Raises BadConfig where a state could have no donor, before anything is paid for."""
     study, setting = shell.study(project, params, name)
     stimuli.refuse_other_scale(project, params, name)
     made = study.states(setting)
+    study.donors(setting.config, made)
     tables.write_records(project.study(name).states, made, scale=params.scale)
     n, counted = len({state.task for state in made}), study_params.counts(params, name)
     asked = counted.states
